@@ -1,12 +1,14 @@
 // The route as a resource type. `routeToWire` and `routeFromWire` are the only lists of a route's fields:
 // digest, deltas, registrations and the stored file all use the message. Invariant: a route that decodes
 // without an error can be enforced; otherwise the error names every problem.
+import { isDeepStrictEqual } from "node:util";
 import { NO_CALLER_POLICY, type Snapshot } from "../route/snapshot.ts";
 import type { RouteTable } from "../route/table.ts";
+import { fieldWithLength } from "./class-bytes.ts";
 import { ROUTE_DELTA_MESSAGE, ROUTE_MESSAGE } from "./load-proto.ts";
 import type { ResourceMessage, RouteMessage } from "./messages.ts";
 import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
-import { fixedTableToWire, tableFromWire, tableHash, tableToWire } from "./table-codec.ts";
+import { fixedTableToWire, tableFromWire, tableHash, tableToBytes } from "./table-codec.ts";
 import { applyDelta, diffTables } from "./table-delta.ts";
 
 /** A route without version and digest. */
@@ -14,8 +16,10 @@ export type RouteContent = Omit<Snapshot, keyof Versioned>;
 
 export const ROUTE: ResourceType<Snapshot> = {
   name: "route",
-  encode: (snapshot) =>
-    ROUTE_MESSAGE.encode({ ...routeToWire(snapshot), table: tableToWire(snapshot.table), tableHash: NO_HASH }),
+  encode(snapshot) {
+    const others = ROUTE_MESSAGE.encode({ ...routeToWire(snapshot), table: null, tableHash: NO_HASH });
+    return Buffer.concat([others, ...fieldWithLength(TABLE_FIELD, tableToBytes(snapshot.table))]);
+  },
   decode(body, head) {
     const message = messageOf(body);
     return routeFromWire(message, head, (problems) => message.table && tableFromWire(message.table, problems));
@@ -23,9 +27,7 @@ export const ROUTE: ResourceType<Snapshot> = {
   delta: {
     capability: "route-delta",
     encode(base, next) {
-      if (!fixedParts(base).equals(fixedParts(next))) return undefined;
-      const delta = diffTables(base.table, next.table);
-      return delta && ROUTE_DELTA_MESSAGE.encode(delta);
+      return hasSameFixedParts(base, next) ? diffTables(base.table, next.table) : undefined;
     },
     apply(base, body, { version, digest }) {
       const problems = headProblems({ version, digest });
@@ -72,6 +74,8 @@ export function claimedRoute({ body, version }: ResourceMessage): ClaimedRoute {
   };
 }
 
+/** The number of the field `table` of the message Route. */
+const TABLE_FIELD = 6;
 const HASH_BYTES = 32;
 const NO_HASH = new Uint8Array();
 
@@ -100,10 +104,12 @@ function namedBody(content: RouteContent): Uint8Array {
   return ROUTE_MESSAGE.encode({ ...routeToWire(content), table: null, tableHash: tableHash(content.table) });
 }
 
-// The fields that no delta can change.
-function fixedParts(snapshot: Snapshot): Buffer {
-  const table = { ...fixedTableToWire(snapshot.table), classes: [], fenced: [] };
-  return ROUTE_MESSAGE.encode({ ...routeToWire(snapshot), table, tableHash: NO_HASH });
+/** True if the two differ only in what a delta can change. */
+function hasSameFixedParts(base: Snapshot, next: Snapshot): boolean {
+  if (!isDeepStrictEqual(routeToWire(base), routeToWire(next))) return false;
+  const [a, b] = [base.table, next.table];
+  const isSame = a.rules === b.rules && a.sharedResources === b.sharedResources && a.retained === b.retained;
+  return isSame || isDeepStrictEqual(fixedTableToWire(a), fixedTableToWire(b));
 }
 
 function messageOf(body: Uint8Array): RouteMessage {

@@ -1,19 +1,23 @@
 // A route table as the difference to a base table: only the classes of namespaces and the fences may differ.
 // Invariant: `applyDelta(base, diffTables(base, next))` gives the same owners as `next`, also with an equal
 // base that numbers its classes differently, because a delta identifies a class by its rules.
+import { type Classes, type PlacePair, placePairs, withPlaces } from "../route/place-lists.ts";
 import type { RouteTable } from "../route/table.ts";
-import type { NamespaceClassMessage, RouteDeltaMessage } from "./messages.ts";
+import { classesToBytes } from "./class-bytes.ts";
+import { ROUTE_DELTA_MESSAGE } from "./load-proto.ts";
+import type { RouteDeltaMessage } from "./messages.ts";
 
-/** For tables that differ only in classes and fences. Undefined if the whole table is as short. */
-export function diffTables(base: RouteTable, next: RouteTable): RouteDeltaMessage | undefined {
+/** The number of the field `classes` of RouteDelta. */
+const CLASSES_FIELD = 1;
+
+/** For tables that differ only in classes and fences: a RouteDelta. Undefined if the whole table is as short. */
+export function diffTables(base: RouteTable, next: RouteTable): Uint8Array | undefined {
   const budget = next.classOf.size + next.fenced.size;
-  const classes = changedClasses(base, next);
-  const removed = missingIn(base.classOf, next.classOf);
+  const { count, bytes } = changedClasses(base, next);
   const fenced = missingIn(next.fenced, base.fenced);
   const unfenced = missingIn(base.fenced, next.fenced);
-  const moved = classes.reduce((sum, { namespaces }) => sum + namespaces.length, 0);
-  if (moved + removed.length + fenced.length + unfenced.length >= budget) return undefined;
-  return { classes, removed, fenced, unfenced };
+  if (count + fenced.length + unfenced.length >= budget) return undefined;
+  return Buffer.concat([bytes, ROUTE_DELTA_MESSAGE.encode({ classes: [], removed: [], fenced, unfenced })]);
 }
 
 /**
@@ -22,50 +26,54 @@ export function diffTables(base: RouteTable, next: RouteTable): RouteDeltaMessag
  */
 export function applyDelta(base: RouteTable, delta: RouteDeltaMessage, problems: string[]): RouteTable {
   problems.push(...problemsOf(base, delta));
-  return { ...base, ...movedClasses(base, delta), fenced: movedFences(base.fenced, delta) };
+  const { classes, classOf } = movedClasses(base, delta);
+  return { ...base, classes, classOf, fenced: movedFences(base.fenced, delta) };
 }
 
-function changedClasses(base: RouteTable, next: RouteTable): NamespaceClassMessage[] {
-  if (base.classOf === next.classOf && base.classes === next.classes) return [];
-  const idOf = numberByRules();
-  const before = base.classes.map(idOf);
-  const after = next.classes.map(idOf);
-  const changed = new Map<number, string[]>();
-  for (const [namespace, index] of next.classOf) {
-    const was = base.classOf.get(namespace);
-    const id = after[index];
-    if (id === undefined || (was !== undefined && before[was] === id)) continue;
-    const members = changed.get(id);
-    if (members === undefined) changed.set(id, [namespace]);
-    else members.push(namespace);
+interface ClassChanges {
+  /** The number of namespaces. */
+  readonly count: number;
+  /** The fields `classes` and `removed` of a RouteDelta. */
+  readonly bytes: Uint8Array;
+}
+
+const knownChanges = new WeakMap<
+  readonly PlacePair[],
+  ClassChanges & { readonly from: readonly Row[]; readonly to: readonly Row[] }
+>();
+type Row = readonly number[];
+
+// The tables of 64 shards have the same classes, so the changes of all of them are found and encoded once.
+function changedClasses(base: RouteTable, next: RouteTable): ClassChanges {
+  if (base.classOf === next.classOf && base.classes === next.classes) return { count: 0, bytes: new Uint8Array() };
+  const pairs = placePairs(base.classOf, next.classOf);
+  const known = knownChanges.get(pairs);
+  if (known !== undefined && known.from === base.classes && known.to === next.classes) return known;
+  const changed = new Map<string, { readonly rules: Row; readonly namespaces: string[] }>();
+  const removed: string[] = [];
+  for (const { from, to, places } of pairs) {
+    const rules = to === undefined ? undefined : (next.classes[to] ?? []);
+    if (rules === undefined) for (const place of places) removed.push(place);
+    else if (from === undefined || base.classes[from]?.join() !== rules.join()) {
+      const row = changed.get(rules.join()) ?? { rules, namespaces: [] };
+      changed.set(rules.join(), row);
+      for (const place of places) row.namespaces.push(place);
+    }
   }
-  return [...changed].map(([id, namespaces]) => ({
-    rules: next.classes[after.indexOf(id)] ?? [],
-    namespaces: namespaces.sort(),
-  }));
-}
-
-// Gives equal numbers to equal lists of rules.
-function numberByRules(): (rules: readonly number[]) => number {
-  const ids = new Map<string, number>();
-  return (rules) => {
-    const key = rules.join();
-    const id = ids.get(key) ?? ids.size;
-    ids.set(key, id);
-    return id;
+  const rows = [...changed.values()];
+  for (const { namespaces } of rows) namespaces.sort();
+  const rest = ROUTE_DELTA_MESSAGE.encode({ classes: [], removed: removed.sort(), fenced: [], unfenced: [] });
+  const changes = {
+    count: rows.reduce((sum, { namespaces }) => sum + namespaces.length, removed.length),
+    bytes: Buffer.concat([classesToBytes(CLASSES_FIELD, rows), rest]),
   };
+  knownChanges.set(pairs, { ...changes, from: base.classes, to: next.classes });
+  return changes;
 }
 
-interface Names {
-  has(name: string): boolean;
-  keys(): Iterable<string>;
-}
-
-function missingIn(names: Names, others: Names): string[] {
+function missingIn(names: ReadonlySet<string>, others: ReadonlySet<string>): string[] {
   if (names === others) return [];
-  const missing: string[] = [];
-  for (const name of names.keys()) if (!others.has(name)) missing.push(name);
-  return missing.sort();
+  return [...names].filter((name) => !others.has(name)).sort();
 }
 
 function problemsOf(table: RouteTable, { classes, removed, fenced, unfenced }: RouteDeltaMessage): string[] {
@@ -92,31 +100,14 @@ function problemsOf(table: RouteTable, { classes, removed, fenced, unfenced }: R
   return problems;
 }
 
-function movedClasses(base: RouteTable, { classes: moved, removed }: RouteDeltaMessage): Pick<RouteTable, "classes" | "classOf"> {
-  const { classes, classOf } = base;
-  if (moved.length === 0 && removed.length === 0) return { classes, classOf };
-  const rows = [...classes];
-  const members = new Map(classOf);
-  for (const name of removed) members.delete(name);
-  for (const { rules, namespaces } of moved) {
+function movedClasses(base: RouteTable, { classes, removed }: RouteDeltaMessage): Classes {
+  const members = new Map<string, readonly number[] | undefined>();
+  for (const name of removed) members.set(name, undefined);
+  for (const { rules, namespaces } of classes) {
     const row = [...rules].sort((a, b) => a - b);
-    const knownRow = rows.findIndex((other) => other.length === row.length && other.every((rule, at) => rule === row[at]));
-    const index = knownRow === -1 ? rows.push(row) - 1 : knownRow;
-    for (const name of namespaces) members.set(name, index);
+    for (const name of namespaces) members.set(name, row);
   }
-  return withoutEmpty(rows, members);
-}
-
-// Classes without namespaces would accumulate while namespaces are created and deleted.
-function withoutEmpty(
-  rows: readonly (readonly number[])[],
-  members: Map<string, number>,
-): Pick<RouteTable, "classes" | "classOf"> {
-  const usedClasses = [...new Set(members.values())].sort((a, b) => a - b);
-  if (usedClasses.length === rows.length) return { classes: rows, classOf: members };
-  const numbers = new Map(usedClasses.map((old, index) => [old, index]));
-  for (const [name, old] of members) members.set(name, numbers.get(old) ?? old);
-  return { classes: usedClasses.map((old) => rows[old] ?? []), classOf: members };
+  return withPlaces(base, members);
 }
 
 function movedFences(base: ReadonlySet<string>, { fenced, unfenced }: RouteDeltaMessage): ReadonlySet<string> {

@@ -1,6 +1,8 @@
 // Claims: what each pod of an app may enforce, and so may write to, by the facts about its proxy. They are
 // the only memory of a handover. Also compares a claimed table with the desired one. Pure. A claim lasts
 // while the pod lives or the API server may accept its token.
+
+import { placePairs } from "../../route/place-lists.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, isFencedIn, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
@@ -140,17 +142,22 @@ export function pairsOf(desired: ClassOf, claimed: ClassOf): ClassPairs {
 }
 
 function makePairs(desired: ClassOf, claimed: ClassOf): ClassPairs {
-  const pairs = new Map<number, Map<number, string[]>>();
-  const add = (name: string) => {
-    const [from, to] = [classNumber({ classOf: claimed }, name), classNumber({ classOf: desired }, name)];
-    const targets = pairs.get(from) ?? new Map<number, string[]>();
+  const pairs = new Map<number, Map<number, readonly string[]>>();
+  const add = (from: number, to: number, places: readonly string[]) => {
+    const targets = pairs.get(from) ?? new Map<number, readonly string[]>();
     pairs.set(from, targets);
-    const names = targets.get(to);
-    if (names === undefined) targets.set(to, [name]);
-    else names.push(name);
+    const known = targets.get(to);
+    targets.set(to, known === undefined ? places : [...known, ...places]);
   };
-  for (const name of desired.keys()) add(name);
-  // In a namespace that only the claimed table has, the default subset owns what no rule covers.
-  for (const name of claimed.keys()) if (!desired.has(name)) add(name);
+  for (const { from, to, places } of placePairs(claimed, desired)) {
+    const numbers = (place: string) =>
+      [classNumber({ classOf: claimed }, place), classNumber({ classOf: desired }, place)] as const;
+    if (from !== undefined && to !== undefined) add(...numbers(places[0] ?? ""), places);
+    else
+      for (const same of Map.groupBy(places, (place) => numbers(place).join()).values()) {
+        const [first = ""] = same;
+        add(...numbers(first), same);
+      }
+  }
   return pairs;
 }

@@ -9,7 +9,7 @@ import { remember, rememberNames } from "./remember.ts";
 /** Numbers of classes: cluster scope without a class, unknown namespaces, then the table's classes. */
 const CLUSTER_CLASS = 0;
 const UNKNOWN_CLASS = 1;
-const FIRST_CLASS = 2;
+export const FIRST_CLASS = 2;
 
 const factsByRules = remember((rules: RouteTable["rules"]) =>
   remember((classes: RouteTable["classes"]) => createClassFacts(rules, classes)),

@@ -3,8 +3,9 @@
 // compared once for all pods that enforce it.
 import { createHash } from "node:crypto";
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
+import { countNamespaces } from "../../route/place-lists.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
-import { namespacesOf, type RouteTable } from "../../route/table.ts";
+import type { RouteTable } from "../../route/table.ts";
 import type { SourceWords } from "../../route/words.ts";
 import { type RouteContent, routeDigest } from "../../wire/route-type.ts";
 import type { AppSpec } from "../apps/app.ts";
@@ -58,7 +59,7 @@ export function planApp(facts: AppFacts): AppPlan {
       ? tableInForce(app, pods, factsOf, facts.ownersHashes)
       : { table: undefined, isLost: false, hashes: facts.ownersHashes ?? [] };
   const paused = pauseAt(bySpec, inForce.table, subsets);
-  const isOver = maxMovingPercent !== undefined && paused.kept * 100 > maxMovingPercent * namespacesOf(bySpec).length;
+  const isOver = maxMovingPercent !== undefined && paused.kept * 100 > maxMovingPercent * countNamespaces(bySpec);
   const { desired, kept } = isPaused || isOver ? paused : { desired: bySpec, kept: 0 };
   const added = inForce.isLost ? [] : [ownersHash(desired)];
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added].slice(-MAX_OWNERS_HASHES);

@@ -7,8 +7,9 @@
 //   Retained => (nothing)  the pod ends: its replacement never owned the namespace
 //
 // Partitioned and shared resources are not retained: clients list them again without a restart.
-import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
+import { BUCKETS, CLUSTER_SCOPE, isInClusterScope } from "../../kube/place.ts";
 import { fallbackOf } from "../../route/owners.ts";
+import { placePairs } from "../../route/place-lists.ts";
 import {
   DEFAULT_SUBSET,
   isFencedIn,
@@ -32,7 +33,6 @@ export interface SubsetTable {
 
 /** What the pod retains under `to`, in all places but namespaces that `to` does not know. */
 export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly RetainedClass[] {
-  if (losesNothing(from, to)) return [];
   const [movesBefore, movesNext] = [movingAsWhole(from.table), movingAsWhole(to.table)];
   const shownBefore = classOfShown(from.table);
   const classes = new Map<string, { readonly rules: readonly RetainedRule[]; readonly namespaces: Set<string> }>();
@@ -60,6 +60,14 @@ export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly Re
     if (!known.has(state)) known.set(state, retainedClassOf(namespace));
     known.get(state)?.add(namespace);
   };
+  if (hasSameRules(from, to)) {
+    for (const place of lostBetween(from.table, to.table)) {
+      add(place);
+      // A bucket without a class is as the cluster scope.
+      if (place === CLUSTER_SCOPE) for (const bucket of BUCKETS) add(bucket);
+    }
+    return [...classes.values()];
+  }
   // All buckets, since either table may divide them.
   const others = new Set([CLUSTER_SCOPE, ...BUCKETS]);
   for (const namespace of shownBefore.keys()) if (to.table.classOf.has(namespace)) others.add(namespace);
@@ -90,12 +98,21 @@ function* ownedUnder({ subset, table }: SubsetTable, next: RouteTable): Iterable
   }
 }
 
-// Between two tables of one plan, a pod loses only what the next one fences in addition.
-function losesNothing(from: SubsetTable, to: SubsetTable): boolean {
+function hasSameRules(from: SubsetTable, to: SubsetTable): boolean {
   const [before, next] = [from.table, to.table];
-  if (from.subset !== to.subset || before.retained !== undefined) return false;
-  const isSame = before.rules === next.rules && before.classes === next.classes && before.classOf === next.classOf;
-  return isSame && next.fenced.isSubsetOf(before.fenced);
+  const isSame = before.rules === next.rules && before.sharedResources === next.sharedResources;
+  return from.subset === to.subset && isSame && before.retained === undefined;
+}
+
+/** The places that a pod may lose between two tables with the same rules: those in other classes or newly fenced. */
+function* lostBetween(from: RouteTable, to: RouteTable): Iterable<string> {
+  for (const place of to.fenced) if (!from.fenced.has(place)) yield place;
+  if (from.classOf === to.classOf && from.classes === to.classes) return;
+  for (const { from: was, to: is, places } of placePairs(from.classOf, to.classOf)) {
+    const isSame = was !== undefined && is !== undefined && from.classes[was]?.join() === to.classes[is]?.join();
+    if (isSame) continue;
+    for (const place of places) if (isInClusterScope(place) || to.classOf.has(place)) yield place;
+  }
 }
 
 function classOfShown({

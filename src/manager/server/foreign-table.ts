@@ -136,7 +136,7 @@ function compact(table: RouteTable, index: NameIndex | undefined): RouteTable {
   };
 }
 
-/** For each name in a class, the memory of the comparison with the desired table. */
+/** For each name in a class, the memory of its class's list. The pairs with the desired table share the list. */
 const PLACE_BYTES = 10;
 const SET_ENTRY_BYTES = 40;
 const NEW_NAME_BYTES = 160;

@@ -6,14 +6,8 @@ import { createResourceIndex } from "../../api/resource-match.ts";
 import type { ShardingConfig, ShardingStatus } from "../../api/sharding-config.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import {
-  DEFAULT_SUBSET,
-  matchesResource,
-  namespacesOf,
-  type RouteRule,
-  type RouteTable,
-  resourcesIn,
-} from "../../route/table.ts";
+import { namespacesByClass } from "../../route/place-lists.ts";
+import { DEFAULT_SUBSET, matchesResource, type RouteRule, type RouteTable, resourcesIn } from "../../route/table.ts";
 import { withTransitionTime } from "../../runtime/status-writer.ts";
 import type { App, AppCounts, Description } from "../apps/app.ts";
 import { emptyLegacyShards, emptyShardsText } from "./empty-shards.ts";
@@ -136,7 +130,7 @@ function countNamespaces(table: RouteTable, holds: (rules: readonly SubsetRule[]
   const counted = table.classes.map((members) =>
     holds(members.flatMap((index) => (table.rules[index]?.kind === "subset" ? [table.rules[index]] : []))),
   );
-  return namespacesOf(table).filter((name) => counted[table.classOf.get(name) ?? -1]).length;
+  return namespacesByClass(table).reduce((sum, namespaces, index) => sum + (counted[index] ? namespaces : 0), 0);
 }
 
 /**

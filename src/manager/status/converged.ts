@@ -3,7 +3,7 @@
 // these rules. So an edit that moves something never finds Converged True for the new generation.
 import { annotationKey } from "../../api/annotations.ts";
 import type { WaitingOn } from "../../api/app-status.ts";
-import { namespacesOf } from "../../route/table.ts";
+import { countNamespaces } from "../../route/place-lists.ts";
 import type { Wait } from "../plan/plan-fences.ts";
 import type { Counts } from "./counts.ts";
 import {
@@ -130,7 +130,7 @@ function pausedText({ plan, restart, words }: StatusFacts): string {
 }
 
 function confirmationText({ plan, generation, words }: StatusFacts): string {
-  const all = countText(namespacesOf(plan.desired).length, "namespace");
+  const all = countText(countNamespaces(plan.desired), "namespace");
   return `${plan.kept} of ${all} would move, which is more than ${words.maxMovingField}: they keep their owners until you confirm it with the annotation ${annotationKey("confirm-moves")}=${generation}, or take the edit back`;
 }
 

@@ -3,9 +3,10 @@
 import type { AppStatus } from "../../api/app-status.ts";
 import { isInClusterScope } from "../../kube/place.ts";
 import { lockNameFor } from "../../route/lock.ts";
+import { countNamespaces, namespacesByClass } from "../../route/place-lists.ts";
 import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
-import { createHolders } from "../plan/class-facts.ts";
+import { classFacts, createHolders, FIRST_CLASS } from "../plan/class-facts.ts";
 import { countGaps } from "../sharding/family-status.ts";
 import { ageMs, isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
 
@@ -18,13 +19,13 @@ export interface Counts {
 
 export function countsOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Counts {
   const { desired } = facts.plan;
-  const byHolder = countNamespaces(desired);
+  const byHolder = countByHolder(desired);
   const unowned = byHolder.get(undefined) ?? 0;
   const owned = new Map([...byHolder].flatMap(([subset, count]) => (subset === undefined ? [] : [[subset, count]])));
   return {
     proxies: countProxies(facts),
     namespaces: {
-      total: namespacesOf(desired).length - unowned,
+      total: countNamespaces(desired) - unowned,
       moving: movingOf(facts, gains),
       held: Math.max(0, ...meshedPods(facts).map((pod) => proxyOf(facts, pod)?.backlog.heldNamespaces ?? 0)),
       kept: facts.plan.kept || undefined,
@@ -62,12 +63,13 @@ function movingOf({ plan }: StatusFacts, gains: ReadonlyMap<string, Gain>): numb
 }
 
 /** The number of namespaces of each subset; the key undefined is for those that no subset owns. */
-function countNamespaces(desired: RouteTable): ReadonlyMap<string | undefined, number> {
+function countByHolder(desired: RouteTable): ReadonlyMap<string | undefined, number> {
   const counts = new Map<string | undefined, number>();
-  const holdersIn = createHolders(desired);
-  for (const namespace of namespacesOf(desired)) {
-    const holders = holdersIn(namespace);
-    for (const holder of holders.size === 0 ? [undefined] : holders) counts.set(holder, (counts.get(holder) ?? 0) + 1);
+  const { holders } = classFacts(desired);
+  for (const [index, namespaces] of namespacesByClass(desired).entries()) {
+    if (namespaces === 0) continue;
+    const ofClass = holders(index + FIRST_CLASS);
+    for (const holder of ofClass.size === 0 ? [undefined] : ofClass) counts.set(holder, (counts.get(holder) ?? 0) + namespaces);
   }
   return counts;
 }

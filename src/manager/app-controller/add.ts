@@ -4,12 +4,13 @@
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, type Pod } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import { anyOf, type Controller, changed, controllerOf, generationChanged, labelsChanged } from "../../runtime/controller.ts";
+import { anyOf, type Controller, changed, controllerOf, generationChanged } from "../../runtime/controller.ts";
 import { parseRequest } from "../../runtime/reconciler.ts";
 import { MUTATING_SELECTOR } from "../admission/configuration/configurations.ts";
 import { createInjectionReady, type InjectionReadyOptions } from "../admission/configuration/injection-ready.ts";
 import type { App, Source } from "../apps/app.ts";
 import type { Compile } from "../apps/compile/compiler.ts";
+import { routesChanged } from "../apps/namespace-log.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { appPods, isPodOf, podViewIn } from "../facts/app-pods.ts";
 import type { PodHistory } from "../facts/pod-history.ts";
@@ -71,7 +72,7 @@ export function addAppController(source: Source, options: AppControllerOptions):
         ),
       ],
     })
-    .watches(metadataOnly(NAMESPACES), () => refs(appsIn()), { predicates: [labelsChanged] })
+    .watches(metadataOnly(NAMESPACES), () => refs(appsIn()), { predicates: [routesChanged(source)] })
     // Not a watch of the controller, so a list that fails or hangs delays only the condition InjectionReady.
     .on<unknown>(mutating?.onChange ?? (() => undefined), () =>
       refs(appsIn().filter(({ ref }) => injection?.hasChanged(ref) === true)),

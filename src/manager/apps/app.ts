@@ -106,6 +106,8 @@ export interface Source<O extends SourceObject = SourceObject> {
   readonly words: AppWords;
   /** Name of its controller in logs and metrics. */
   readonly controllerName: string;
+  /** Its routes depend on the labels of namespaces, and not on their names alone. */
+  readonly readsNamespaceLabels: boolean;
   /** Label selector of the objects of which apps are made; absent: all. It may select others too. */
   readonly partsSelector?: string;
   /** What an app depends on in the metadata of its object, in addition to the spec. Compared as JSON. */

@@ -3,20 +3,21 @@
 // compilation at a time. A table is used only if the API server still had the specs after its namespaces were
 // seen: otherwise, after an outage, a new namespace could get an owner by an old spec, because each watch
 // returns at another moment.
+import { isDeepStrictEqual } from "node:util";
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { RouteTable } from "../../route/table.ts";
-import { labelsChanged } from "../../runtime/controller.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
-import type { App, AppRef, AppSpec } from "./app.ts";
-import type { EarlierTable } from "./compile/build-table.ts";
+import type { App, AppRef, AppSpec, Source } from "./app.ts";
 import type { Compile } from "./compile/compiler.ts";
-import { namespaceFacts } from "./compile/route-spec.ts";
+import { namespaceFacts, type RouteSpec } from "./compile/route-spec.ts";
+import { createNamespaceLog } from "./namespace-log.ts";
 import { createReadBack, type ReadBackOptions } from "./read-back.ts";
 
 export interface RoutesOptions extends ReadBackOptions {
-  readonly namespaces: Pick<Store<KubeObject>, "list" | "onChange">;
+  readonly source: ReadBackOptions["source"] & Pick<Source, "readsNamespaceLabels">;
+  readonly namespaces: Pick<Store<KubeObject>, "get" | "list" | "onChange">;
   readonly compile: Compile;
   /** A compilation has ended for which `tableOf` did not wait. */
   readonly onCompiled: (app: AppRef) => void;
@@ -37,6 +38,7 @@ export type Routes = ReturnType<typeof createRoutes>;
 interface Compiled {
   /** Identifies the objects and the parts of them on which the table depends. */
   readonly inputs: string;
+  readonly route: RouteSpec;
   /** The number of changes of namespaces that it contains. */
   readonly atChange: number;
   /** Undefined if it exceeds the limit. */
@@ -47,42 +49,39 @@ interface Compiled {
 }
 
 export function createRoutes(options: RoutesOptions) {
-  const { namespaces, compile, onCompiled, clock } = options;
+  const { source, namespaces, compile, onCompiled, clock } = options;
   const compiled = new Map<string, Compiled>();
   /** Aborted if the app is gone, so nobody wants the result. */
   const running = new Map<string, AbortController>();
-  const changedAt = new Map<string, number>();
-  let changes = 0;
-  namespaces.onChange((change) => {
-    if (!labelsChanged(change)) return;
-    const { name = "" } = change.object.metadata;
-    changes++;
-    if (change.type === "deleted") changedAt.delete(name);
-    else changedAt.set(name, changes);
-  });
+  const log = createNamespaceLog(source, namespaces);
 
-  const readBack = createReadBack(options, () => changes);
+  const readBack = createReadBack(options, () => log.count);
   const inputsOf = ({ objects }: App) => objects.map(readBack.specOf).join();
 
   const isCurrent = ({ table, atChange, endedMs }: Compiled) =>
-    table === undefined ? clock.monotonicMs() < endedMs + RETRY_MS : atChange === changes;
+    table === undefined ? clock.monotonicMs() < endedMs + RETRY_MS : atChange === log.count;
 
-  const changedSince = (change: number) => new Set([...changedAt].filter(([, at]) => at > change).map(([name]) => name));
-  const earlierThan = ({ table, atChange }: Compiled): EarlierTable | undefined =>
-    table && { table, changed: changedSince(atChange) };
+  /** What has to be compiled after `last`: what has changed since then, or everything. */
+  const workAfter = (last: Compiled | undefined) => {
+    const changed = last?.table && log.since(last.atChange);
+    if (changed === undefined) return { facts: namespaces.list().map(namespaceFacts), earlier: undefined };
+    const objects = [...changed].map((name) => [name, namespaces.get(name)] as const);
+    const gone = objects.flatMap(([name, object]) => (object === undefined ? [name] : []));
+    const facts = objects.flatMap(([, object]) => (object === undefined ? [] : [namespaceFacts(object)]));
+    return { facts, earlier: last?.table && { table: last.table, gone } };
+  };
 
   const run = async (key: string, inputs: string, spec: AppSpec, last: Compiled | undefined) => {
     const ending = new AbortController();
     running.set(key, ending);
     try {
-      const atChange = changes;
-      const facts = namespaces.list().map(namespaceFacts);
-      const table = await compile(spec.route(), facts, COMPILE_LIMIT_MS, {
-        earlier: last && earlierThan(last),
-        signal: ending.signal,
-      });
+      const atChange = log.count;
+      const route = last?.route ?? withRulesOf(compiled.get(key)?.route, spec.route());
+      const { facts, earlier } = workAfter(last);
+      const table = await compile(route, facts, COMPILE_LIMIT_MS, { earlier, signal: ending.signal });
       const isChecked = last?.isChecked === true && last.table === table;
-      if (!ending.signal.aborted) compiled.set(key, { inputs, atChange, table, endedMs: clock.monotonicMs(), isChecked });
+      if (ending.signal.aborted) return;
+      compiled.set(key, { inputs, route, atChange, table, endedMs: clock.monotonicMs(), isChecked });
     } finally {
       running.delete(key);
     }
@@ -128,4 +127,13 @@ export function createRoutes(options: RoutesOptions) {
       running.get(formatRequest(app))?.abort();
     },
   };
+}
+
+// Tables with one list of rules are compared faster, also after a change of the placement.
+function withRulesOf(before: RouteSpec | undefined, route: RouteSpec): RouteSpec {
+  if (before === undefined || !isDeepStrictEqual(before.rules, route.rules)) return route;
+  const sharedResources = isDeepStrictEqual(before.sharedResources, route.sharedResources)
+    ? before.sharedResources
+    : route.sharedResources;
+  return { ...route, rules: before.rules, sharedResources };
 }

@@ -13,6 +13,7 @@ import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { App, AppSpec, AppWords, Source } from "../apps/app.ts";
 import { type Family, familiesOf, familyNameOf } from "./family.ts";
+import { createFamilyMemory } from "./family-memory.ts";
 import { familyPods } from "./family-pods.ts";
 import { describeFamily } from "./family-status.ts";
 import { joiningText } from "./joining.ts";
@@ -31,12 +32,14 @@ const WORDS: AppWords = {
   maxMovingField: "spec.root.maxMovingPercent",
 };
 
-export function createShardingSource(): Source<ShardingConfig> {
+export function createShardingSource(check = familyProblems): Source<ShardingConfig> {
+  const known = createFamilyMemory((family) => checkedFamily(family, check));
   return {
     resource: SHARDING_CONFIGS,
     words: WORDS,
     controllerName: "sharding-config",
     partsSelector: `!${AUTO_SHARDING_ROOT}`, // children are views
+    readsNamespaceLabels: false,
     inputsOf: (config) => [
       placementInputs(config as ShardingConfig),
       annotationValue(config.metadata.annotations, "strip-managed-fields"),
@@ -45,17 +48,16 @@ export function createShardingSource(): Source<ShardingConfig> {
     shownOf: (config) => joiningText(config as ShardingConfig),
     appNameOf: familyNameOf,
     labelledBy: labelledResources,
-    appsOf: (configs) => familiesOf(configs).map(appOf),
+    appsOf: (configs) => familiesOf(configs).map((family) => appOf(family, known.of(family))),
+    onUpdate: known.keep,
     judgeEdit,
   };
 }
 
-function appOf(family: Family): App {
+function appOf(family: Family, checked: CheckedFamily): App {
   const { name, root, configs, leaving } = family;
   const [head] = configs;
   if (head === undefined) throw new TypeError("a family without a config");
-  const problems = familyProblems(family);
-  const shards = problems.length === 0 ? shardsOf(family) : undefined;
   return {
     words: WORDS,
     ref: { kind: SHARDING_CONFIGS.kind, namespace: head.metadata.namespace ?? "", name },
@@ -63,6 +65,16 @@ function appOf(family: Family): App {
     objects: configs,
     isEnding: head.metadata.deletionTimestamp !== undefined || root?.spec?.root?.disable === true,
     leaving,
+    ...checked,
+  };
+}
+
+type CheckedFamily = Pick<App, "pods" | "spec" | "problems">;
+
+function checkedFamily(family: Family, check: typeof familyProblems): CheckedFamily {
+  const problems = check(family);
+  const shards = problems.length === 0 ? shardsOf(family) : undefined;
+  return {
     pods: familyPods(family, shards?.shards ?? []),
     spec: problems.length === 0 ? specOf(family, shards) : undefined,
     problems,

@@ -33,6 +33,7 @@ export function createVirtualAppSource(validate = validateVirtualApp): Source<Vi
     resource: VIRTUAL_APPS,
     words: WORDS,
     controllerName: "virtual-app",
+    readsNamespaceLabels: true,
     inputsOf: ({ metadata: { annotations } }) => [
       annotationValue(annotations, "strip-managed-fields"),
       annotationValue(annotations, "confirm-moves"),

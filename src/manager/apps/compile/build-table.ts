@@ -1,14 +1,15 @@
 // Builds a route table from the rules of an app and the namespaces, step by step. Pure. Invariants: a step
-// judges one namespace, so the caller may pause after each; an unchanged namespace keeps its class and is not
-// judged again; if nothing differs, the result is the last table itself, so that all comparisons with it stay
-// valid.
+// judges one namespace, so the caller may pause after each; with an earlier table only the changed namespaces
+// are judged; if nothing differs, the result is the earlier table itself, so all comparisons with it stay valid.
+import { withPlaces } from "../../../route/place-lists.ts";
 import type { RouteTable } from "../../../route/table.ts";
 import type { Matches, NamespaceFacts, RouteSpec } from "./route-spec.ts";
 
+/** A table of the same route. */
 export interface EarlierTable {
   readonly table: RouteTable;
-  /** The namespaces that are new since then, or have other labels. Others may change meanwhile. */
-  readonly changed: ReadonlySet<string>;
+  /** The namespaces that are gone since then. */
+  readonly gone: readonly string[];
 }
 
 /**
@@ -17,29 +18,43 @@ export interface EarlierTable {
  */
 export const MAX_TABLE_ENTRIES = 131_072;
 
-/** Returns undefined if the table would be too large. */
+/**
+ * Returns undefined if the table would be too large.
+ * @param namespaces all of them; with an earlier table those that are new or have changed since then
+ */
 export function* buildTable(
   route: RouteSpec,
   namespaces: readonly NamespaceFacts[],
   matches: Matches,
   earlier?: EarlierTable,
 ): Generator<void, RouteTable | undefined> {
+  if (earlier !== undefined) return yield* changedTable(route, namespaces, matches, earlier);
   const classes = createClasses();
   const classOf = new Map<string, number>();
-  const keptClasses = new Map<number, number>();
   for (const [place, members] of route.places) classOf.set(place, classes.indexOf(members));
   for (const namespace of namespaces) {
-    const before = keptClass(namespace, earlier);
-    const index =
-      (before === undefined ? undefined : keptClasses.get(before)) ??
-      classes.indexOf(earlier?.table.classes[before ?? -1] ?? route.membersOf(namespace, matches));
-    if (before !== undefined) keptClasses.set(before, index);
-    classOf.set(namespace.name, index);
+    classOf.set(namespace.name, classes.indexOf(route.membersOf(namespace, matches)));
     if (classes.entries > MAX_TABLE_ENTRIES) return undefined;
     yield;
   }
-  if (earlier !== undefined && isSame(earlier.table, classes.list, classOf)) return earlier.table;
   return { rules: route.rules, classes: classes.list, classOf, sharedResources: route.sharedResources, fenced: new Set() };
+}
+
+function* changedTable(
+  route: RouteSpec,
+  namespaces: readonly NamespaceFacts[],
+  matches: Matches,
+  { table, gone }: EarlierTable,
+): Generator<void, RouteTable | undefined> {
+  const members = new Map<string, readonly number[] | undefined>(gone.map((name) => [name, undefined]));
+  for (const namespace of namespaces) {
+    members.set(namespace.name, route.membersOf(namespace, matches));
+    yield;
+  }
+  const { classes, classOf } = withPlaces(table, members);
+  if (classOf === table.classOf) return table;
+  const entries = classes === table.classes ? 0 : classes.reduce((sum, rules) => sum + rules.length, 0);
+  return entries > MAX_TABLE_ENTRIES ? undefined : { ...table, classes, classOf };
 }
 
 /** The classes of a table: equal members give the same index. */
@@ -61,25 +76,4 @@ export function createClasses() {
       return list.length - 1;
     },
   };
-}
-
-function isSame(table: RouteTable, classes: readonly (readonly number[])[], classOf: ReadonlyMap<string, number>): boolean {
-  if (table.classOf.size !== classOf.size || table.classes.length !== classes.length) return false;
-  const keys = classes.map((members) => members.join(","));
-  if (table.classes.some((members, index) => members.join(",") !== keys[index])) return false;
-  const names = table.classOf.entries();
-  for (const [name, index] of classOf) {
-    const [knownName, knownIndex] = names.next().value ?? [];
-    if (name !== knownName || index !== knownIndex) return false;
-  }
-  return true;
-}
-
-/** The namespaces about which `buildTable` will ask: all but those that keep their class. */
-export function namesToMatch(namespaces: readonly NamespaceFacts[], earlier: EarlierTable | undefined): string[] {
-  return namespaces.filter((namespace) => keptClass(namespace, earlier) === undefined).map(({ name }) => name);
-}
-
-function keptClass({ name }: NamespaceFacts, earlier: EarlierTable | undefined): number | undefined {
-  return earlier?.changed.has(name) ? undefined : earlier?.table.classOf.get(name);
 }

@@ -4,7 +4,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import { createFairTurns } from "../../../base/fair-turns.ts";
 import type { RouteTable } from "../../../route/table.ts";
-import { buildTable, type EarlierTable, namesToMatch } from "./build-table.ts";
+import { buildTable, type EarlierTable } from "./build-table.ts";
 import type { MatchExpressions } from "./expression-matcher.ts";
 import type { NamespaceFacts, RouteSpec } from "./route-spec.ts";
 
@@ -16,7 +16,11 @@ interface CompileOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Undefined beyond the limits of time and memory, or if the signal fires. @param limitMs of computing */
+/**
+ * Undefined beyond the limits of time and memory, or if the signal fires.
+ * @param namespaces as for `buildTable`
+ * @param limitMs of computing
+ */
 export type Compile = (
   route: RouteSpec,
   namespaces: readonly NamespaceFacts[],
@@ -33,7 +37,8 @@ export function createCompiler({ matchExpressions, clock }: CompilerOptions): Co
   const turns = createFairTurns({ clock });
   let last = 0;
   return async (route, namespaces, limitMs, { earlier, signal } = {}) => {
-    const matches = await matchExpressions(route.expressions, namesToMatch(namespaces, earlier), limitMs, signal);
+    const names = namespaces.map(({ name }) => name);
+    const matches = await matchExpressions(route.expressions, names, limitMs, signal);
     if (matches === undefined) return undefined;
     const build = buildTable(route, namespaces, matches, earlier);
     const client = String(++last);

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { ROUTES_FINALIZER } from "../../src/api/app-status.ts";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
-import { POD_NAME, SHARD_INJECTED } from "../../src/api/sharding-keys.ts";
 import {
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
@@ -14,7 +13,6 @@ import {
 } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
 import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/admission/configuration/configurations.ts";
-import { createSources } from "../../src/manager/app.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
@@ -23,7 +21,6 @@ import { kubectl, tryKubectl } from "../support/kubectl.ts";
 import { startLateLabels } from "../support/late-labels.ts";
 import { prepareCluster } from "../support/mesh/cluster.ts";
 import { describeWithKube } from "../support/requirements.ts";
-import { sampleShardingRoot } from "../support/sharding-config.ts";
 import { sampleVirtualApp } from "../support/virtual-app.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhook-world.ts";
 
@@ -40,7 +37,7 @@ describeWithKube("webhooks", () => {
     kube = await startKube({ controllerManager: true }); // with the admission that mounts tokens
     await prepareCluster(kube, OPS);
     await kubectl(kube.kubeconfig, ["apply", "-f", "-"], serviceAccounts());
-    world = await startWebhookWorld(kube, createSources());
+    world = await startWebhookWorld(kube);
     await apply(demoVirtualApp());
     await ready();
   });

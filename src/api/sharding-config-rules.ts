@@ -174,9 +174,8 @@ function* rootLockLength(spec: unknown): Iterable<Finding> {
   yield { path: LOCK_PATH, value: lock, message };
 }
 
-// A child adds a term for its pods to the selector of its root, and up to three to that of each limit.
+// A child adds up to three terms to the selector of each limit.
 function* roomForChildren(spec: unknown): Iterable<Finding> {
-  yield* shortSelector(spec, ["selector"], MAX_EXPRESSIONS - 1);
   for (const { path, limit } of limitsOf(spec, ["root", "resourceSelector"])) {
     yield* shortSelector(limit, [...path, "selector"], MAX_EXPRESSIONS - 3);
   }

@@ -136,7 +136,7 @@ const shardingConfigSpecSchema = withRules(
   z
     .strictObject({
       selector: optional(nonEmptySelector(selectorCel)).describe(
-        "Selects the shard's pods, in the namespace of this object. Required unless root is set. Beside root: only pods of the StatefulSet that also match belong to a shard. The selector must not be empty, and cannot be changed.",
+        "Selects the shard's pods, in the namespace of this object. Required unless root is set. Beside root it leaves out no pod, because all pods of the StatefulSet belong to the family: the status names a pod that it does not match. The selector must not be empty, and cannot be changed.",
       ),
       controller: optional(
         z.strictObject({

@@ -27,19 +27,21 @@ const ROOT = { namespace: NAMESPACE, name: "foo-operator" };
 const TEAMS = Array.from({ length: 24 }, (_, index) => `team-${String(index).padStart(2, "0")}`);
 const CANARY_TEAM = "team-07";
 
-const root = (more: object = {}) =>
-  JSON.stringify(
-    familyRoot(ROOT, {
-      statefulSet: "foo",
-      canary: { replicas: 1, inNamespaces: [CANARY_TEAM] },
-      auto: { everyShardReplicas: 1, graceSeconds: 3600, maxMovedPercentPerHour: 10_000 },
-      resources: [
-        ["demo.ctrlmesh.io", "foos"],
-        ["", "configmaps"],
-      ],
-      ...more,
-    }),
-  );
+// As in KusionStack's own sample, the selector names one pod. It leaves out none.
+const selector = { matchExpressions: [{ key: "statefulset.kubernetes.io/pod-name", operator: "In", values: ["foo-0"] }] };
+const root = (more: object = {}) => {
+  const { spec, ...rest } = familyRoot(ROOT, {
+    statefulSet: "foo",
+    canary: { replicas: 1, inNamespaces: [CANARY_TEAM] },
+    auto: { everyShardReplicas: 1, graceSeconds: 3600, maxMovedPercentPerHour: 10_000 },
+    resources: [
+      ["demo.ctrlmesh.io", "foos"],
+      ["", "configmaps"],
+    ],
+    ...more,
+  });
+  return JSON.stringify({ ...rest, spec: { ...spec, selector } });
+};
 
 describeWithKube("a StatefulSet that shards itself", () => {
   let kube: Kube;
@@ -190,6 +192,10 @@ describeWithKube("a StatefulSet that shards itself", () => {
       const lease = { namespace: NAMESPACE, name: `foo-operator---${shardOfPod(pod)}` };
       expect((await mesh.client.get(LEASES, lease)).spec?.holderIdentity).toMatch(new RegExp(`^${pod}_`));
     }
+    expect(condition(await config(), "TrafficIntercepted")).toMatchObject({
+      reason: "AllInjected",
+      message: expect.stringMatching(/^4 pods with the proxy, none without; spec\.selector does not match pod foo-1 and 2 more:/),
+    });
     // The statuses of children are written a few seconds later.
     await eventually(async () => {
       const shown = await kubectl(kube.kubeconfig, ["get", "shard", "-n", NAMESPACE, "--no-headers"]);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { ROUTES_FINALIZER } from "../../src/api/app-status.ts";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { POD_NAME, SHARD_INJECTED } from "../../src/api/sharding-keys.ts";
 import {
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
@@ -13,6 +14,7 @@ import {
 } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
 import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/admission/configuration/configurations.ts";
+import { createSources } from "../../src/manager/app.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
@@ -21,6 +23,7 @@ import { kubectl, tryKubectl } from "../support/kubectl.ts";
 import { startLateLabels } from "../support/late-labels.ts";
 import { prepareCluster } from "../support/mesh/cluster.ts";
 import { describeWithKube } from "../support/requirements.ts";
+import { familyRoot, sampleShardingRoot } from "../support/sharding-config.ts";
 import { sampleVirtualApp } from "../support/virtual-app.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhook-world.ts";
 
@@ -37,7 +40,7 @@ describeWithKube("webhooks", () => {
     kube = await startKube({ controllerManager: true }); // with the admission that mounts tokens
     await prepareCluster(kube, OPS);
     await kubectl(kube.kubeconfig, ["apply", "-f", "-"], serviceAccounts());
-    world = await startWebhookWorld(kube);
+    world = await startWebhookWorld(kube, createSources());
     await apply(demoVirtualApp());
     await ready();
   });
@@ -120,6 +123,25 @@ describeWithKube("webhooks", () => {
       expect(isInjected(await createPod({ ...SELECTED, [label]: "true" }))).toBe(true);
     },
   );
+
+  it("inject all pods of a root's StatefulSet, although its selector names one, and are not called for another StatefulSet's", async () => {
+    const root = familyRoot({ namespace: "other", name: "foo" }, { statefulSet: "foo", resources: [["", "configmaps"]] });
+    const selector = { matchExpressions: [{ key: POD_NAME, operator: "In", values: ["foo-0"] }] };
+    const object = stringify({ ...root, spec: { ...root.spec, selector } });
+    const { code, stderr } = await tryKubectl(kube.kubeconfig, ["create", "-f", "-"], object);
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      "Warning: ctrlmesh: spec.selector: a root's selector leaves out no pod: all pods of StatefulSet foo ",
+    );
+    const tried = (name: string) => createPod({ [POD_NAME]: name }, { namespace: "other", dryRun: true });
+    await eventually(async () => expect(isInjected(await tried("foo-4"))).toBe(true));
+    expect(isInjected(await tried("foo-0"))).toBe(true);
+    const before = await world.requests();
+    for (const name of ["foo-b-0", "bar-foo-0", "fo-0"]) expect(isInjected(await tried(name))).toBe(false);
+    expect(await world.requests()).toBe(before);
+    await kubectl(kube.kubeconfig, ["delete", "shard", "foo", "-n", "other"]);
+    await eventually(async () => expect(await entries()).toHaveLength(1));
+  });
 
   it("refuse a pod that cannot be injected, with a message that reaches the user", async () => {
     const refused = createPod(SELECTED, { spec: { hostNetwork: true } });

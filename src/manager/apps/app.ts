@@ -40,6 +40,10 @@ export interface PodSelection {
   readonly name: string;
   /** Matches every pod that `selects` accepts, and maybe others of the namespace. For the webhook's entry. */
   readonly selector: LabelSelector;
+  /** All of them are pods of this StatefulSet; absent: they may have any owner. */
+  readonly statefulSet?: string;
+  /** Should match all of them too, but decides nothing: the status shows those that it does not match. */
+  readonly checkedSelector?: LabelSelector | undefined;
   selects(podLabels: Labels | undefined): boolean;
   subsetOf(podLabels: Labels): string;
   /** The shard that injection names in a label of a new pod. Absent: the kind has no shards. */

@@ -44,7 +44,8 @@ function keyOf(problem: Problem): string {
 
 /** Only a warning: the injecting webhook refuses a pod that both apps select. @param field of the selector */
 export function overlapWarnings(kind: string, field: string, selector: LabelSelector, others: readonly App[]): string[] {
-  const rivals = others.filter((other) => isLive(other) && mayOverlap(other.pods.selector, selector));
+  const selectorOf = ({ pods }: App) => pods.checkedSelector ?? pods.selector;
+  const rivals = others.filter((other) => isLive(other) && mayOverlap(selectorOf(other), selector));
   if (rivals.length === 0) return [];
   const names = rivals.map(({ ref }) => `${ref.kind} ${ref.name}`).join(", ");
   return [`${field}: ${names} may select the same pods as this ${kind}; a pod that two of them select is refused`];

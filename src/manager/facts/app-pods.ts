@@ -3,6 +3,7 @@
 // of an app, even if its labels change.
 import { controllerRefOf } from "../../kube/client/owner.ts";
 import type { Condition, ContainerStatus, Pod } from "../../kube/client/resources.ts";
+import { type Labels, matchesSelector } from "../../kube/label-selector.ts";
 import type { Apps, PodSelection } from "../apps/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
 import { type FactsOf, type PodKey, type ProxyFacts, podKey, snapshotsIn } from "./proxy-facts.ts";
@@ -26,6 +27,8 @@ export interface AppPod {
   /** Its node, if Kubernetes has deleted the pod because of the node. If the node is off, the pod stays. */
   readonly leftNode?: string;
   readonly controlled: boolean;
+  /** The app selects the pod, but its labels do not match PodSelection.checkedSelector. */
+  readonly mismatched?: true;
 }
 
 /** Facts about pods that their objects do not contain. */
@@ -85,6 +88,7 @@ function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
     terminating: metadata.deletionTimestamp !== undefined,
     ...leftNodeOf(pod),
     controlled: controllerRefOf(pod) !== undefined,
+    ...(isMismatched(app, labels) ? { mismatched: true } : {}),
   };
 }
 
@@ -93,6 +97,10 @@ function leftNodeOf({ metadata, spec, status }: Pod): Pick<AppPod, "leftNode"> {
   const isEvicted = status?.conditions?.some(({ reason }) => reason === "DeletionByTaintManager") === true;
   const { nodeName = "" } = spec ?? {};
   return metadata.deletionTimestamp !== undefined && isEvicted && nodeName !== "" ? { leftNode: nodeName } : {};
+}
+
+function isMismatched({ checkedSelector, selects }: PodSelection, labels: Labels): boolean {
+  return checkedSelector !== undefined && selects(labels) && !matchesSelector(checkedSelector, labels);
 }
 
 /** The phase is not enough: a pod can be Pending although some of its containers run. */

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { sampleShardingRoot, shardingProblemsOf } from "../../../test/support/sharding-config.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";
+import { POD_NAME } from "../../api/sharding-keys.ts";
 import { formatTerms, termsOfSelector } from "../../kube/label-selector.ts";
 import { childrenOf, homeShard, shardPlacer } from "./children.ts";
 import { type Placement, placementOf } from "./placement.ts";
@@ -56,7 +57,7 @@ describe("the children of a root", () => {
     });
   });
 
-  it("are valid, and have the root's selector, lock, webhook and terms of objects", () => {
+  it("are valid, and have the root's lock, webhook and terms of objects, and select their pods by name alone", () => {
     const resourceSelector = [
       { relateResources: [{ apiGroups: ["*"], resources: ["pods"] }], selector: { matchLabels: { app: "shop" } } },
       { relateResources: [{ apiGroups: ["apps"], resources: ["deployments"] }] },
@@ -66,7 +67,7 @@ describe("the children of a root", () => {
     for (const child of childrenOf(config, placed(config))) {
       expect(shardingProblemsOf(child)).toEqual([]);
       expect(child.spec).toMatchObject({ controller: { leaderElectionName: "shop-lock" }, webhook });
-      expect(child.spec.selector?.matchLabels).toEqual({ role: "operator" });
+      expect(child.spec.selector).toEqual({ matchExpressions: [expect.objectContaining({ key: POD_NAME, operator: "In" })] });
       expect(child.spec.limits?.map(({ relateResources }) => relateResources)).toEqual(
         resourceSelector.map(({ relateResources }) => relateResources),
       );

@@ -57,7 +57,7 @@ interface ChildParts {
 }
 
 function childOf({ apiVersion, kind, metadata, spec }: ShardingConfig, root: ShardingRoot, parts: ChildParts): ShardingConfig {
-  const { selector, controller, webhook } = spec;
+  const { controller, webhook } = spec;
   const { namespace, name = "", uid = "" } = metadata;
   const owner = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
   return {
@@ -70,7 +70,7 @@ function childOf({ apiVersion, kind, metadata, spec }: ShardingConfig, root: Sha
       ownerReferences: [owner],
     },
     spec: {
-      selector: withTerms(selector, [{ key: POD_NAME, operator: "In", values: parts.pods }]),
+      selector: { matchExpressions: [{ key: POD_NAME, operator: "In", values: parts.pods }] },
       controller,
       webhook,
       limits: root.resourceSelector.map((limit) => ({ ...limit, selector: withTerms(limit.selector, parts.terms) })),

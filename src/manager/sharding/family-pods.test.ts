@@ -4,6 +4,7 @@ import { samplePlacement, sampleShardingConfig, sampleShardingRoot } from "../..
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
+import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { familiesOf } from "./family.ts";
 import { coveringSelector, familyPods, ordinalOf, readyShards, restartingShards } from "./family-pods.ts";
 import { shardsOfConfigs, shardsOfRoot } from "./shards.ts";
@@ -11,6 +12,7 @@ import { shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 const PLACEMENT = samplePlacement({ start: 3, shards: 3, active: [1, 2] });
 const POD_NAME = "statefulset.kubernetes.io/pod-name";
 const pod = (name: string) => ({ [POD_NAME]: name });
+const podIn = (...values: string[]) => ({ matchExpressions: [{ key: POD_NAME, operator: "In" as const, values }] });
 
 function podsOfRoot(spec: Readonly<Record<string, unknown>> = {}) {
   const root = sampleShardingRoot({}, spec) as unknown as ShardingConfig;
@@ -67,12 +69,21 @@ describe("the pods of a root", () => {
     ]);
   });
 
-  it("are narrowed by the selector of the root", () => {
-    const { selects, selector } = podsOfRoot({ selector: { matchLabels: { app: "shop" } } });
-    expect(selector).toEqual({ matchLabels: { app: "shop" } });
-    expect(selects({ ...pod("shop-operator-3"), app: "shop" })).toBe(true);
-    expect(selects(pod("shop-operator-3"))).toBe(false);
-  });
+  it.each([{ matchLabels: { app: "shop" } }, podIn("shop-operator-0")])(
+    "are all of its StatefulSet, each in the shard of its ordinal, also those that the selector %j of the root misses",
+    (selector) => {
+      const { selects, subsetOf, shardOfNewPod: _, ...selection } = podsOfRoot({ selector });
+      expect(selection).toEqual({
+        name: "shop",
+        statefulSet: "shop-operator",
+        selector: { matchExpressions: [{ key: POD_NAME, operator: "Exists" }] },
+        checkedSelector: selector,
+      });
+      expect([3, 4, 99].map((ordinal) => selects(pod(`shop-operator-${ordinal}`)))).toEqual([true, true, true]);
+      expect(subsetOf(pod("shop-operator-4"))).toBe("shop-1-normal");
+      expect(selects({ ...pod("other-0"), app: "shop" })).toBe(false);
+    },
+  );
 
   it("all stand by while the shards are not known", () => {
     const [family] = familiesOf([sampleShardingRoot() as unknown as ShardingConfig]);
@@ -106,15 +117,15 @@ it("the ordinal of a pod is known only of pods of that StatefulSet", () => {
 
 const podOf = (name: string, isReady = true, metadata: object = {}): Pod =>
   ({
-    metadata: { name, ...metadata },
+    metadata: { name, labels: { [INJECTED_LABEL]: "shop" }, ...metadata },
     status: { conditions: [{ type: "Ready", status: isReady ? "True" : "False" }] },
   }) as unknown as Pod;
 
 /** The ready shards of a root with one canary pod and two pods for each normal shard. */
-function shards(start: number, pods: readonly Pod[]): number[] {
+function shards(start: number, pods: readonly Pod[], active: readonly number[] = []): number[] {
   const { root } = (sampleShardingRoot() as unknown as ShardingConfig).spec;
   if (root === undefined) throw new Error("no root");
-  return [...readyShards(root, start, pods)];
+  return [...readyShards(root, pods, { family: "shop", start, active })];
 }
 
 it("a shard is ready with one of its pods; the canary's pods make no normal shard ready", () => {
@@ -127,6 +138,16 @@ it("a shard is ready with one of its pods; the canary's pods make no normal shar
     ),
   ).toEqual([2, 3]);
   expect(shards(0, [podOf("other-1"), { metadata: { name: "shop-operator-1" } } as Pod])).toEqual([]);
+});
+
+it("a ready pod without the proxy of the family keeps an active shard, and lets no other shard join", () => {
+  const bare = [
+    podOf("shop-operator-1", true, { labels: {} }),
+    podOf("shop-operator-3", true, { labels: { [INJECTED_LABEL]: "b" } }),
+  ];
+  expect(shards(0, bare)).toEqual([]);
+  expect(shards(0, bare, [2])).toEqual([2]);
+  expect(shards(0, [...bare, podOf("shop-operator-2")])).toEqual([1]);
 });
 
 describe("the shards that the manager restarts", () => {
@@ -177,9 +198,6 @@ it("ordinals count from the StatefulSet's start; pods below it are of no shard",
   expect(shards(3, [podOf("shop-operator-4")])).toEqual([1]);
   expect(shards(3, [podOf("shop-operator-8")])).toEqual([3]);
 });
-
-const POD = "statefulset.kubernetes.io/pod-name";
-const podIn = (...values: string[]) => ({ matchExpressions: [{ key: POD, operator: "In" as const, values }] });
 
 it("has the values of all selectors, for the keys that all restrict", () => {
   const labelled = { ...podIn("op-0"), matchLabels: { app: "op" } };

@@ -9,6 +9,7 @@ import type { LabelSelector, LabelSelectorRequirement } from "../../kube/types.t
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { PodSelection } from "../apps/app.ts";
 import { isReadyToStay } from "../facts/app-pods.ts";
+import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import type { Family } from "./family.ts";
 import type { StatefulSetFacts } from "./placement.ts";
 import type { Shard } from "./shards.ts";
@@ -28,13 +29,15 @@ export function familyPods({ name, root, configs }: Family, shards: readonly Sha
   };
 }
 
-/** All pods of the StatefulSet, even those with an ordinal that no shard has yet. */
-function podsOfRoot({ spec }: ShardingConfig): Pick<PodSelection, "selector" | "selects"> {
-  const { selector, root } = spec ?? {};
-  const isOfSet = (pod = "") => ordinalOf(root?.targetStatefulSet ?? "", pod) !== undefined;
+// All pods of the StatefulSet: a pod that the root's selector left out would write everywhere, beside the shards.
+// Some of them have an ordinal that no shard has yet.
+function podsOfRoot({ spec }: ShardingConfig): Omit<PodSelection, "name" | "subsetOf"> {
+  const statefulSet = spec?.root?.targetStatefulSet ?? "";
   return {
-    selector: selector ?? { matchExpressions: [{ key: POD_NAME, operator: "Exists" }] },
-    selects: (labels) => isOfSet(labels?.[POD_NAME]) && (selector === undefined || matchesSelector(selector, labels)),
+    selector: { matchExpressions: [{ key: POD_NAME, operator: "Exists" }] },
+    statefulSet,
+    checkedSelector: spec?.selector,
+    selects: (labels) => ordinalOf(statefulSet, labels?.[POD_NAME] ?? "") !== undefined,
   };
 }
 
@@ -58,12 +61,29 @@ function shardOfNewPod(config: ShardingConfig, labels: Labels): string | undefin
   return number <= (auto?.shardingSize ?? MAX_NORMAL_SHARDS) ? normalShardName(prefix, number) : undefined;
 }
 
-/** The normal shards with a ready pod. @param start the ordinal of the StatefulSet's first pod */
-export function readyShards(root: ShardingRoot, start: number, pods: readonly Pod[]): Set<number> {
-  const ordinals = pods
-    .filter(isReadyToStay)
-    .flatMap(({ metadata }) => ordinalOf(root.targetStatefulSet, metadata.name ?? "") ?? []);
-  return new Set(ordinals.flatMap((ordinal) => shardOfOrdinal(root, ordinal - start) ?? []));
+interface KnownShards {
+  /** The name of the family. */
+  readonly family: string;
+  /** The ordinal of the StatefulSet's first pod. */
+  readonly start: number;
+  /** The shards that own namespaces; undefined before the first placement, which gives some to every shard. */
+  readonly active: readonly number[] | undefined;
+}
+
+/**
+ * The normal shards with a ready pod. While a pod without the family's proxy runs, nobody is granted what it may
+ * write. So it counts for an active shard, whose namespaces no other shard could get, and not for another shard,
+ * which would take namespaces from pods that work.
+ */
+export function readyShards(root: ShardingRoot, pods: readonly Pod[], { family, start, active }: KnownShards): Set<number> {
+  const shards = pods.filter(isReadyToStay).flatMap(({ metadata: { name = "", labels } }) => {
+    const ordinal = ordinalOf(root.targetStatefulSet, name);
+    const shard = ordinal === undefined ? undefined : shardOfOrdinal(root, ordinal - start);
+    if (shard === undefined) return [];
+    const counts = labels?.[INJECTED_LABEL] === family || active === undefined || active.includes(shard);
+    return counts ? [shard] : [];
+  });
+  return new Set(shards);
 }
 
 /**

@@ -65,6 +65,22 @@ describe("an edit of a child", () => {
   });
 });
 
+it("a root whose selector names pods is warned that it leaves none out", () => {
+  const key = "statefulset.kubernetes.io/pod-name";
+  const rootWith = (selector: object) => {
+    const spec = sampleShardingRoot({}, { selector });
+    return { ...spec, metadata: { name: "shop", namespace: "ops" } } as unknown as ShardingConfig;
+  };
+  const named = rootWith({ matchExpressions: [{ key, operator: "In", values: ["shop-operator-0"] }] });
+  expect(judge(undefined, named)).toEqual({
+    problems: [],
+    warnings: [
+      "spec.selector: a root's selector leaves out no pod: all pods of StatefulSet shop-operator belong to the family and get the proxy, not only the named ones",
+    ],
+  });
+  expect(judge(undefined, rootWith({ matchLabels: { app: "shop" } }))).toEqual({ problems: [], warnings: [] });
+});
+
 describe("a conflict with another family", () => {
   it("is refused where it is new, and names both", () => {
     expect(judge(undefined, config("a"), [ROOT]).problems).toEqual([

@@ -7,6 +7,8 @@ import { formatProblem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import { type ShardingConfig, type ShardingConfigSpec, validateShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
+import { POD_NAME } from "../../api/sharding-keys.ts";
+import { termsOfSelector } from "../../kube/label-selector.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import type { EditVerdict, Surroundings } from "../apps/app.ts";
 import { checkEdit, overlapWarnings } from "../apps/check-edit.ts";
@@ -31,6 +33,7 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   if (added.length > 0) return { problems: added.map((message) => ({ path: "", message })), warnings: [] };
   const { selector } = config.spec;
   const warnings = [
+    ...namedPodsWarnings(config),
     ...podWarnings(checked.previous, config),
     ...(family === undefined ? [] : memberProblems(family)).map(
       (problem) => `the family is refused until this is corrected: ${problem}`,
@@ -46,6 +49,15 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
 
 function isValid(family: Family | undefined): family is Family {
   return family !== undefined && familyProblems(family).length === 0;
+}
+
+// KusionStack's own sample has such a selector.
+function namedPodsWarnings({ spec: { root, selector = {} } }: ShardingConfig): string[] {
+  if (root === undefined || !termsOfSelector(selector).some(({ key }) => key === POD_NAME)) return [];
+  const set = `StatefulSet ${root.targetStatefulSet}`;
+  return [
+    `spec.selector: a root's selector leaves out no pod: all pods of ${set} belong to the family and get the proxy, not only the named ones`,
+  ];
 }
 
 const ALLOWED: EditVerdict = { problems: [], warnings: [] };

@@ -23,7 +23,15 @@ export function interceptedVerdict({ pods }: Pick<StatusFacts, "pods">): Verdict
     const message = "no pod has the proxy yet, so nothing is isolated: a pod gets it when it is created";
     return { status: "Unknown", reason: "NoPods", message };
   }
-  return { status: "True", reason: "AllInjected", message: `${countText(meshed, "pod")} with the proxy, none without` };
+  const message = `${countText(meshed, "pod")} with the proxy, none without${mismatchText({ pods })}`;
+  return { status: "True", reason: "AllInjected", message };
+}
+
+function mismatchText({ pods }: Pick<StatusFacts, "pods">): string {
+  const [first, ...others] = pods.filter(({ mismatched, ended }) => mismatched && !ended);
+  if (first === undefined) return "";
+  const who = `pod ${first.name}${others.length === 0 ? "" : ` and ${others.length} more`}`;
+  return `; spec.selector does not match ${who}: the selector of a root leaves out no pod of the StatefulSet`;
 }
 
 /** The mesh is not in force for every pod. Of an app that is being deleted, this is the aim. */

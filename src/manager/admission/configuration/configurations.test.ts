@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sampleShardingConfig } from "../../../../test/support/sharding-config.ts";
+import { sampleShardingConfig, sampleShardingRoot } from "../../../../test/support/sharding-config.ts";
 import { appOf } from "../../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import { VIRTUAL_APPS } from "../../../api/resources.ts";
@@ -65,6 +65,21 @@ describe("the injection's configuration", () => {
     expect(webhook?.objectSelector).toEqual({ matchLabels: { component: "shop" }, matchExpressions: [short] });
     const onlyLong = { matchExpressions };
     expect(webhooksOf([app("ops", "shop", { spec: { selector: onlyLong } })], TARGET, "PEM")[1]?.objectSelector).toEqual({});
+  });
+
+  it("is asked about all pods of a root's StatefulSet, whatever the selector of the root is, and about no other StatefulSet's", () => {
+    const selector = { matchLabels: { app: "shop" } };
+    const root = sampleShardingRoot({ targetStatefulSet: "shop.v1" }, { selector });
+    const apps = createShardingSource().appsOf([root as unknown as ShardingConfig]);
+    const { webhooks: admissions = [] } = validationConfiguration(entriesOf(apps, TARGET, "PEM"));
+    const key = "statefulset.kubernetes.io/pod-name";
+    const expression = `object.metadata.?labels[?"${key}"].orValue("").matches("^shop[.]v1-[0-9]+$")`;
+    for (const webhook of [webhooksOf(apps, TARGET, "PEM")[1], admissions[1]]) {
+      expect(webhook).toMatchObject({
+        objectSelector: { matchExpressions: [{ key, operator: "Exists" }] },
+        matchConditions: [{ name: "pods-of-the-stateful-set", expression }],
+      });
+    }
   });
 
   it("does not depend on the order of the apps", () => {

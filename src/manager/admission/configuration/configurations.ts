@@ -3,7 +3,7 @@
 // start again. Equal facts give equal objects, with every default written out.
 import { countTerms, type LabelSelector, labelSelectorSchema } from "../../../api/label-selector.ts";
 import { validate } from "../../../api/problems.ts";
-import { PROXY_REQUESTS, SHARDING_PREFIX } from "../../../api/sharding-keys.ts";
+import { POD_NAME, PROXY_REQUESTS, SHARDING_PREFIX } from "../../../api/sharding-keys.ts";
 import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,
@@ -89,11 +89,21 @@ export function injectionWebhook(app: App, target: WebhookTarget, trustPem: stri
     rules: POD_CREATION,
     namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: app.ref.namespace } },
     objectSelector: storedSelector(withinEntry(app.pods.selector)),
+    ...(app.pods.statefulSet ? { matchConditions: [podsOfStatefulSet(app.pods.statefulSet)] } : {}),
     failurePolicy: "Fail",
     matchPolicy: "Equivalent",
     reinvocationPolicy: "IfNeeded",
     sideEffects: "None",
     timeoutSeconds: target.timeoutSeconds,
+  };
+}
+
+// A selector cannot say how a label begins. Without this the pods of all StatefulSets of the namespace would wait for the manager.
+function podsOfStatefulSet(name: string) {
+  const pattern = JSON.stringify(`^${name.replaceAll(".", "[.]")}-[0-9]+$`); // the CRD's schema makes it a DNS subdomain
+  return {
+    name: "pods-of-the-stateful-set",
+    expression: `object.metadata.?labels[?"${POD_NAME}"].orValue("").matches(${pattern})`,
   };
 }
 

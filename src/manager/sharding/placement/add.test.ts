@@ -8,6 +8,7 @@ import { silentLogger } from "../../../base/log.ts";
 import { type Pod, STATEFUL_SETS, type StatefulSet } from "../../../kube/client/resources.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { createStore } from "../../../runtime/store.ts";
+import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
 import { createPlacementReconciler } from "./add.ts";
 
 const { signal } = new AbortController();
@@ -46,7 +47,8 @@ function setUp(root: object = {}, spec: object = {}) {
       } as unknown as StatefulSet),
     ready(...ordinals: number[]) {
       const status = { conditions: [{ type: "Ready", status: "True" }] };
-      pods = ordinals.map((ordinal) => ({ metadata: { name: `shop-operator-${ordinal}` }, status }) as unknown as Pod);
+      const labels = { [INJECTED_LABEL]: "shop" };
+      pods = ordinals.map((ordinal) => ({ metadata: { name: `shop-operator-${ordinal}`, labels }, status }) as unknown as Pod);
     },
     unlisted() {
       pods = undefined;

@@ -88,7 +88,7 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
         root,
         statefulSet,
         nowMs: clock.now(),
-        ready: readyShards(root, start, known),
+        ready: readyShards(root, known, { family: request.name, start, active: previous?.active }),
         restarting: restartingShards(root, { start, replicas: statefulSet?.replicas ?? 0 }, config.status, known),
         namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
       });

@@ -20,7 +20,7 @@ const rolloutSchema = z.object({
   done: countSchema.describe("Ready pods with that revision."),
   total: countSchema.describe("Pods that are to have that revision."),
   waitingFor: optional(textUpTo(64)).describe(
-    "Reason of the wait, for example NotReady, NotAcknowledged, LeaderUnknown, Soaking, Paused, PodDisruptionBudget or NotOnDelete; absent if every pod is done.",
+    "Reason of the wait, for example NotReady, NotInjected, NotAcknowledged, LeaderUnknown, Soaking, Paused, PodDisruptionBudget or NotOnDelete; absent if every pod is done.",
   ),
   message: optional(textUpTo(1024)).describe("The state as a sentence."),
 });

@@ -182,6 +182,12 @@ export function readyCondition({ status }: Pod): Condition | undefined {
   return status?.conditions?.find(({ type, status: is }) => type === "Ready" && is === "True");
 }
 
+/** The scheduler has found no node for it. */
+export function isUnschedulable({ spec, status }: Pod): boolean {
+  const isRefused = status?.conditions?.some(({ type, status: is }) => type === "PodScheduled" && is === "False") ?? false;
+  return isRefused && (spec?.nodeName ?? "") === "";
+}
+
 export function isReadyToStay(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp === undefined && readyCondition(pod) !== undefined;
 }

@@ -13,7 +13,9 @@ const pod = (number: number, shard: string, more: Partial<RollPod> = {}): RollPo
   shard,
   revision: "old",
   isLeader: false,
+  enforcedShard: shard,
   isReady: true,
+  isUnschedulable: false,
   readySinceMs: 0,
   isTerminating: false,
   hasProxy: true,
@@ -38,6 +40,8 @@ const facts = (pods: readonly RollPod[], more: Partial<RolloutFacts> = {}): Roll
   record: undefined,
   previous: undefined,
   shards: [CANARY, FIRST, SECOND, ""],
+  canary: CANARY,
+  shardOf: (name) => PODS.find((each) => each.name === name)?.shard ?? "",
   pods,
   hasLock: true,
   pausedFields: [],
@@ -116,9 +120,32 @@ describe("planRollout, after a pod", () => {
     expect(plan(rolled({ isLeader: false }))).toMatchObject({ status: { waitingFor: "LeaderUnknown", done: 1, total: 5 } });
     expect(line(plan(rolled({})))).toBe("evict Evicting foo-2");
   });
-  it("needs no leader of an operator without a lock, and no proxy of a pod without one", () => {
+  it("needs no leader of an operator without a lock", () => {
     expect(line(plan(rolled({ isLeader: false }), { hasLock: false }))).toBe("evict Evicting foo-2");
-    expect(line(plan(rolled({ isLeader: false, hasProxy: false, isConnected: false })))).toBe("evict Evicting foo-2");
+  });
+  it("stops at a new pod without the proxy or in another shard than its ordinal's, ready or not, and says what to do", () => {
+    const bare = { hasProxy: false, isConnected: false, isAcknowledged: false, isLeader: false, enforcedShard: undefined };
+    expect(plan(rolled(bare))).toMatchObject({
+      kind: "wait",
+      status: {
+        waitingFor: "NotInjected",
+        pod: "foo-0",
+        message:
+          "pod foo-0 has the new revision and no proxy of this family, so it may write everywhere: restart it to have it injected",
+      },
+    });
+    expect(line(plan(rolled({ ...bare, isReady: false })))).toBe("wait NotInjected foo-0");
+    expect(plan(rolled({ enforcedShard: SECOND }))).toMatchObject({
+      kind: "wait",
+      status: {
+        waitingFor: "OtherShard",
+        pod: "foo-0",
+        message: `the proxy of pod foo-0 enforces shard ${SECOND} and not ${CANARY}`,
+      },
+    });
+    expect(line(plan(rolled({ enforcedShard: undefined })))).toBe("evict Evicting foo-2");
+    expect(line(plan(rolled(bare), { updateRevision: "newest", hasLock: false }))).toBe("evict Evicting foo-0");
+    expect(line(plan(withPod(PODS, "foo-3", bare)))).toBe("evict Evicting foo-0");
   });
   it("waits for the soak time since the last pod of the shards before became ready", () => {
     const soaking = plan(rolled({ readySinceMs: NOW - 4_000 }), { soakMs: 10_000 });
@@ -142,6 +169,48 @@ describe("planRollout, after a pod", () => {
     expect(line(plan(all, { previous }))).toBe("done");
     expect(plan(last)).toMatchObject({ kind: "done", status: { done: 4, total: 5 } });
     expect(line(plan(gone(all, "foo-4"), { previous: { revision: "new", done: 5, total: 5 } }))).toBe("done");
+  });
+});
+
+describe("planRollout, beside pods that have trouble", () => {
+  const unready = { isReady: false, readySinceMs: undefined };
+  const TROUBLES: [string, (pods: readonly RollPod[], name: string) => readonly RollPod[]][] = [
+    ["is not ready", (pods, name) => withPod(pods, name, unready)],
+    ["is ending", (pods, name) => withPod(pods, name, { ...unready, isTerminating: true })],
+    ["does not exist", gone],
+  ];
+
+  it.each(TROUBLES)("restarts the shards that the label names, whatever a pod of another shard does that %s", (_, trouble) => {
+    expect(roll(trouble(PODS, "foo-1"), { rollingLabel: CANARY })).toEqual(["foo-0", "done"]);
+    expect(roll(trouble(PODS, "foo-0"), { rollingLabel: SECOND })).toEqual(["foo-3", "foo-4", "done"]);
+  });
+  it.each(TROUBLES)("restarts the canary and the shards before a pod that %s", (_, trouble) => {
+    const order = roll(trouble(PODS, "foo-3"));
+    expect(order.slice(0, 3)).toEqual(["foo-0", "foo-2", "foo-1"]);
+    expect(roll(trouble(PODS, "foo-4")).slice(0, 3)).toEqual(["foo-0", "foo-2", "foo-1"]);
+  });
+  it("counts the pods of the shards that the label names, and the missing ones too", () => {
+    expect(plan(PODS, { rollingLabel: CANARY })).toMatchObject({ status: { done: 0, total: 1 } });
+    expect(plan(gone(PODS, "foo-1", "foo-2", "foo-3"), { rollingLabel: SECOND })).toMatchObject({
+      status: { done: 0, total: 2 },
+    });
+  });
+  it("restarts pods that no node takes last, except the canary's, so that they hold no other pod back", () => {
+    const pending = { ...unready, isUnschedulable: true, hasProxy: false, isConnected: false, isLeader: false };
+    const order = roll(withPod(withPod(PODS, "foo-1", pending), "foo-2", { isLeader: true }));
+    expect(order).toEqual(["foo-0", "foo-2", "foo-3", "foo-4", "foo-1", "done"]);
+    const injected = { ...pending, hasProxy: true };
+    const last = withPod(
+      PODS.map((each) => ({ ...each, ...done })),
+      "foo-1",
+      injected,
+    );
+    expect(line(plan(last, { previous: { revision: "new", done: 4, total: 5, waitingFor: "Evicting" } }))).toBe(
+      "wait NotReady foo-1",
+    );
+    expect(line(plan(withPod(PODS, "foo-0", { ...injected, ...done })))).toBe("wait NotReady foo-0");
+    const step = plan(withPod(PODS, "foo-0", { ...injected, ...done }));
+    expect(step).toMatchObject({ status: { message: "pod foo-0 is not ready: no node takes it" } });
   });
 });
 
@@ -183,7 +252,7 @@ describe("planRollout, interrupted", () => {
       podRevision: { "foo-0": "new", "foo-1": "old", "foo-2": "old", "foo-3": "old", "foo-4": "old" },
     };
     expect(recordOf(plan(PODS))).toEqual(record);
-    const deleted = plan(gone(withPod(PODS, "foo-0", done), "foo-3"), { record });
+    const deleted = plan(gone(withPod(PODS, "foo-0", done), "foo-1"), { record });
     expect([line(deleted), recordOf(deleted)]).toEqual(["wait NotReady foo-2", record]);
   });
   it("requests the same eviction again after a crash, even if the pod has become the leader", () => {
@@ -226,7 +295,7 @@ describe("planRollout, interrupted", () => {
       expect.not.objectContaining({ "foo-4": "old" }),
     ]);
     const larger = plan(PODS, { record: { updateRevision: "new", podRevision: {} }, wantedNames: [...NAMES, "foo-5"] });
-    expect(larger).toMatchObject({ kind: "wait", status: { total: 6, message: "pod foo-5 does not exist yet" } });
+    expect(larger).toMatchObject({ kind: "evict", status: { total: 6, pod: "foo-0" } });
   });
 });
 

@@ -1,6 +1,6 @@
 // Plans the rollout of a root's StatefulSet, level-based: the pod to evict next, or the reason to wait. Pure.
-// Invariants: one pod at a time, shard by shard, and in a shard the leader last. The progress follows from
-// the pods, so neither a restart of the manager nor another revision midway needs state.
+// Invariants: one pod at a time, shard by shard, and in a shard the leader last. Pods of later shards, or of
+// those that are not rolled out, block nothing. The progress follows from the pods, so neither a restart of the manager nor another revision midway needs state.
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import { subsetDisplayName } from "../../route/words.ts";
 import type { EventType } from "../../runtime/events.ts";
@@ -62,11 +62,14 @@ function planShards(facts: RolloutFacts, record: RollRecord, names: readonly str
   const selected = wantedPods.filter(({ shard }) => shards.includes(shard));
   const rolled = selected.filter((pod) => pod.revision === revision);
   const left = selected.filter((pod) => pod.revision !== revision);
-  const missing = names.filter((name) => !present.has(name));
+  const missing = names.filter((name) => !present.has(name) && shards.includes(facts.shardOf(name)));
   const isAsked = ({ name }: RollPod) => record.podRevision[name] === revision;
+  // Nobody waits for the replacement of a pod that does not run anyway. But the canary always comes first.
+  const isPutOff = ({ isUnschedulable, shard }: RollPod) => isUnschedulable && shard !== facts.canary;
   const [next] = left.toSorted(
     (a, b) =>
       Number(isAsked(b)) - Number(isAsked(a)) ||
+      Number(isPutOff(a)) - Number(isPutOff(b)) ||
       shards.indexOf(a.shard) - shards.indexOf(b.shard) ||
       Number(a.isLeader) - Number(b.isLeader) ||
       Number(a.isReady) - Number(b.isReady) ||

@@ -2,7 +2,7 @@
 // Invariant: a pod is evicted only after its record is stored, over the root that the plan was made from.
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
-import { ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
+import { canaryShardName, POD_NAME, ROLL_EXPECTED, ROLLING } from "../../api/sharding-keys.ts";
 import type { Clock } from "../../base/clock.ts";
 import { STATEFUL_SETS, type StatefulSet } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -45,6 +45,7 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
     // The list of the pods queues the root again.
     if (podsOfNamespace === undefined || app.spec === undefined || root === undefined) return undefined;
     const { metadata, spec, status } = statefulSet;
+    const shardOf = (name: string) => app.pods.subsetOf({ [POD_NAME]: name });
     return {
       rollingLabel: isLive(app) ? metadata.labels?.[ROLLING] : undefined,
       isOnDelete: spec?.updateStrategy?.type === "OnDelete",
@@ -52,7 +53,9 @@ export function createRolloutReconciler(options: RolloutReconcilerOptions): Reco
       wantedNames: wantedPodNames(statefulSet),
       record: parseRecord(config.metadata.annotations?.[ROLL_EXPECTED]),
       shards: [...app.spec.subsets.filter((shard) => shard !== DEFAULT_SUBSET), DEFAULT_SUBSET],
-      pods: rollPods(app, statefulSet, podsOfNamespace, registry.facts),
+      canary: root.canary && canaryShardName(root.prefix),
+      shardOf,
+      pods: rollPods(app, shardOf, statefulSet, podsOfNamespace, registry.facts),
       hasLock: app.spec.lockName !== "",
       pausedFields: [
         ...(app.spec.isPaused ? [app.words.pausedField] : []),

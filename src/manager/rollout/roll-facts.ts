@@ -8,7 +8,7 @@ import { parseJson } from "../../base/json.ts";
 import { isControlledBy } from "../../kube/client/owner.ts";
 import { type Pod, REVISION_LABEL, type StatefulSet } from "../../kube/client/resources.ts";
 import type { App } from "../apps/app.ts";
-import { readyCondition } from "../facts/app-pods.ts";
+import { isUnschedulable, readyCondition } from "../facts/app-pods.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
 import type { Refusal } from "../restart/evictor.ts";
@@ -19,13 +19,16 @@ export type RolloutStatus = NonNullable<ShardingStatus["rollout"]>;
 export interface RollPod {
   readonly name: string;
   readonly uid: string;
-  /** "" for the pods of no shard. */
+  /** The shard of its ordinal; "" for the pods of no shard. */
   readonly shard: string;
+  /** The shard whose rules its proxy has acknowledged last; undefined if there are none. */
+  readonly enforcedShard: string | undefined;
   readonly revision: string | undefined;
   readonly isReady: boolean;
   /** Wall time in milliseconds; undefined if it is not ready. */
   readonly readySinceMs: number | undefined;
   readonly isTerminating: boolean;
+  readonly isUnschedulable: boolean;
   readonly hasProxy: boolean;
   readonly isConnected: boolean;
   /** Its proxy enforces the newest snapshot. */
@@ -44,6 +47,9 @@ export interface RolloutFacts {
   readonly record: RollRecord | undefined;
   /** In order; "" for the pods of no shard. */
   readonly shards: readonly string[];
+  readonly canary: string | undefined;
+  /** The shard of the pod with this name, which need not exist. */
+  readonly shardOf: (podName: string) => string;
   readonly pods: readonly RollPod[];
   readonly hasLock: boolean;
   /** The fields of the root that are true and pause the rollout. */
@@ -58,7 +64,8 @@ export interface RolloutFacts {
 }
 
 export function rollPods(
-  { ref, pods: selection }: Pick<App, "ref" | "pods">,
+  { ref }: Pick<App, "ref">,
+  shardOf: RolloutFacts["shardOf"],
   statefulSet: StatefulSet,
   pods: readonly Pod[],
   factsOf: FactsOf,
@@ -72,11 +79,13 @@ export function rollPods(
       return {
         name,
         uid,
-        shard: selection.subsetOf(labels),
+        shard: shardOf(name),
+        enforcedShard: proxyFacts?.acknowledged?.subset,
         revision: labels[REVISION_LABEL],
         isReady: readySinceMs !== undefined,
         readySinceMs,
         isTerminating: deletionTimestamp !== undefined,
+        isUnschedulable: isUnschedulable(pod),
         hasProxy: labels[INJECTED_LABEL] === ref.name,
         isConnected: proxyFacts?.connected ?? false,
         isAcknowledged: isAcknowledged(proxyFacts),

@@ -17,7 +17,7 @@ export interface Turn {
   /** The pods with the new revision. */
   readonly rolled: readonly RollPod[];
   readonly left: readonly RollPod[];
-  /** The names of wanted pods that do not exist. */
+  /** The names of wanted pods of these shards that do not exist, in order. */
   readonly missing: readonly string[];
   /** The shards to roll out, in order. */
   readonly shards: readonly string[];
@@ -27,6 +27,7 @@ export function rolloutBlocker(facts: RolloutFacts, turn: Turn): Blocker | undef
   const { next, isAsked } = turn;
   return (
     pauseOf(facts, turn) ??
+    strayOf(turn) ??
     unreadyOf(facts, turn) ??
     silentOf(turn) ??
     (isAsked ? undefined : (leaderless(facts, turn) ?? soakOf(facts, turn))) ??
@@ -45,13 +46,36 @@ function pauseOf({ pausedFields, isRestarting }: RolloutFacts, { next, left }: T
   return undefined;
 }
 
-// An unready pod that is to be restarted blocks nothing. Otherwise a broken revision could not be replaced.
-function unreadyOf({ pods }: RolloutFacts, { left, missing: [missing] }: Turn): Blocker | undefined {
-  const ending = pods.find(({ isTerminating }) => isTerminating);
+// Such a pod writes outside of its shard, so the revision must reach no other pod.
+function strayOf({ rolled }: Turn): Blocker | undefined {
+  const bare = rolled.find(({ hasProxy }) => !hasProxy);
+  if (bare !== undefined) {
+    const what = "has the new revision and no proxy of this family, so it may write everywhere";
+    return { reason: "NotInjected", message: `pod ${bare.name} ${what}: restart it to have it injected`, pod: bare };
+  }
+  const stray = rolled.find(({ shard, enforcedShard }) => enforcedShard !== undefined && enforcedShard !== shard);
+  if (stray === undefined) return undefined;
+  const [enforced, shard] = [stray.enforcedShard ?? "", stray.shard].map(subsetDisplayName);
+  return {
+    reason: "OtherShard",
+    message: `the proxy of pod ${stray.name} enforces shard ${enforced} and not ${shard}`,
+    pod: stray,
+  };
+}
+
+// An unready pod that is to be restarted blocks nothing. Otherwise a broken revision could not be replaced. Nor
+// does a pod of a shard that comes later, or that is not rolled out: the canary has to work, and not the others.
+function unreadyOf({ pods, shardOf }: RolloutFacts, { next, left, missing, shards }: Turn): Blocker | undefined {
+  const reached = next === undefined ? shards : shards.slice(0, shards.indexOf(next.shard) + 1);
+  const reachedPods = pods.filter(({ shard }) => reached.includes(shard));
+  const ending = reachedPods.find(({ isTerminating }) => isTerminating);
   if (ending !== undefined) return { reason: "NotReady", message: `pod ${ending.name} is ending`, pod: ending };
-  if (missing !== undefined) return { reason: "NotReady", message: `pod ${missing} does not exist yet` };
-  const unready = pods.find((pod) => !pod.isReady && !left.includes(pod));
-  return unready && { reason: "NotReady", message: `pod ${unready.name} is not ready`, pod: unready };
+  const absent = missing.find((name) => reached.includes(shardOf(name)));
+  if (absent !== undefined) return { reason: "NotReady", message: `pod ${absent} does not exist yet` };
+  const unready = reachedPods.find((pod) => !pod.isReady && !left.includes(pod));
+  if (unready === undefined) return undefined;
+  const why = unready.isUnschedulable ? ": no node takes it" : "";
+  return { reason: "NotReady", message: `pod ${unready.name} is not ready${why}`, pod: unready };
 }
 
 function silentOf({ next, rolled, left }: Turn): Blocker | undefined {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { appOf } from "../../../test/support/source-apps.ts";
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
-import { appPods, type PodView } from "./app-pods.ts";
+import { appPods, isUnschedulable, type PodView } from "./app-pods.ts";
 import { INJECTED_LABEL } from "./injected-pod.ts";
 
 const spec = {
@@ -73,6 +73,47 @@ it("names the node of a pod that Kubernetes has deleted because of its node, and
   expect(read(on(deleted, status))?.leftNode).toBe("node-3");
   expect(read(on({}, status))?.leftNode).toBeUndefined();
   expect(read(on(deleted, { phase: "Running" }))?.leftNode).toBeUndefined();
+});
+
+describe("a pod that has never run", () => {
+  const creationTimestamp = "2026-01-01T00:00:00Z";
+  const see = (status: Pod["status"], metadata: object = {}) => {
+    const { metadata: own, ...rest } = pod({ app: "op" }, status);
+    return read({ ...rest, metadata: { ...own, creationTimestamp, ...metadata } })?.neverRanSinceMs;
+  };
+  const operator = { name: "operator", ready: false, restartCount: 0 };
+  const sidecar = { name: "ctrlmesh-proxy", ready: true, restartCount: 0, started: true, state: { running: {} } };
+  const refused = [{ type: "PodScheduled", status: "False" }] as const;
+
+  it.each<[string, Pod["status"]]>([
+    ["has no node", { phase: "Pending", conditions: refused }],
+    ["waits for its image", { phase: "Pending", containerStatuses: [{ ...operator, state: {} }] }],
+    [
+      "has a sidecar that runs, and waits for its image",
+      {
+        phase: "Pending",
+        initContainerStatuses: [sidecar],
+        containerStatuses: [operator, sidecar],
+      },
+    ],
+  ])("is known with the time of its creation, if it %s", (_, status) => {
+    expect(see(status)).toBe(Date.parse(creationTimestamp));
+  });
+  it.each<[string, Pod["status"]]>([
+    ["runs", { phase: "Running", containerStatuses: [{ ...operator, state: { running: {} } }] }],
+    ["crashes", { phase: "Running", containerStatuses: [{ ...operator, restartCount: 3, state: {} }] }],
+    ["has an init container that ran", { phase: "Pending", initContainerStatuses: [{ ...operator, state: { running: {} } }] }],
+    ["is ready", { phase: "Running", conditions: [{ type: "Ready", status: "True" }] }],
+    ["has ended", { phase: "Failed" }],
+  ])("is no pod that %s", (_, status) => {
+    expect(see(status)).toBeUndefined();
+  });
+  it("has no node if the scheduler says so and the pod names none", () => {
+    const unscheduled = pod({}, { phase: "Pending", conditions: refused });
+    expect(isUnschedulable(unscheduled)).toBe(true);
+    expect(isUnschedulable({ ...unscheduled, spec: { nodeName: "n", containers: [] } })).toBe(false);
+    expect(isUnschedulable(pod({}, { phase: "Pending" }))).toBe(false);
+  });
 });
 
 describe("the operator of a pod", () => {

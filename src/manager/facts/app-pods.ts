@@ -23,6 +23,8 @@ export interface AppPod {
   readonly unstarted?: true;
   readonly ended: boolean;
   readonly ready: boolean;
+  /** When it was created, in milliseconds, if no container has run since then, apart from its proxy. */
+  readonly neverRanSinceMs?: number;
   readonly terminating: boolean;
   /** Its node, if Kubernetes has deleted the pod because of the node. If the node is off, the pod stays. */
   readonly leftNode?: string;
@@ -85,6 +87,7 @@ function appPod(app: PodSelection, pod: Pod, view: PodView): AppPod {
     ...(isUnstarted(pod) ? { unstarted: true } : {}),
     ended,
     ready: !ended && readyCondition(pod) !== undefined,
+    ...(hasNeverRun(pod) ? { neverRanSinceMs: Date.parse(metadata.creationTimestamp ?? "") || 0 } : {}),
     terminating: metadata.deletionTimestamp !== undefined,
     ...leftNodeOf(pod),
     controlled: controllerRefOf(pod) !== undefined,
@@ -140,6 +143,13 @@ export function hasEnded({ metadata, status }: Pod): boolean {
   return (
     metadata.deletionTimestamp !== undefined && states.length > 0 && states.every((state) => state?.terminated !== undefined)
   );
+}
+
+// For waits only: a container may have started that no kubelet has reported yet.
+function hasNeverRun(pod: Pod): boolean {
+  const { initContainerStatuses: inits = [], containerStatuses: apps = [] } = pod.status ?? {};
+  const isStarted = [...inits, ...apps].some((each) => each.name !== PROXY_CONTAINER && hasEverRun(each));
+  return !isStarted && readyCondition(pod) === undefined && !hasEnded(pod);
 }
 
 // Labels can be removed from a running pod. Its containers stay.

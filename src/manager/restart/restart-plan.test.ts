@@ -117,6 +117,23 @@ describe("planRestart", () => {
   it("waits while somebody else replaces a pod of the app", () => {
     expect(line(plan([...three, other("d", { terminating: true })]))).toBe("wait b NotReady 3");
   });
+  it.each(["", "canary"])(
+    "waits five minutes for a pod of subset %j that does not start, and then names it and goes on",
+    (subset) => {
+      const createdMs = Date.parse(NOW) - 200_000;
+      const pending = { ready: false, running: false, connected: false, neverRanSinceMs: createdMs };
+      const pods = [...three, other("d", { subset, ...pending })];
+      const young = plan(pods);
+      expect(young).toMatchObject({ kind: "wait", record: { reason: "NotReady", pod: "b" }, recheckMs: 100_000 });
+      expect(young).toMatchObject({ record: { message: "pod b waits for its restart: pod d has not started yet" } });
+      const old = plan(pods, { nowMs: createdMs + 300_000 });
+      expect(old).toMatchObject({
+        kind: "evict",
+        record: { message: expect.stringMatching(/has lost; nothing waits for pod d, which has not started for over 5 min$/) },
+      });
+      expect(line(plan([...pods, other("e", { ready: false })], { nowMs: createdMs + 300_000 }))).toBe("wait b NotReady 3");
+    },
+  );
   it("delays a ready pod while the leader is not ready, but not an unready pod", () => {
     const unready = leader("a", { ready: false });
     expect(line(plan([unready, loser("b"), loser("c")]))).toBe("wait b NotReady 3");
@@ -210,7 +227,7 @@ describe("planRestart with a record", () => {
     expect(line(plan([...rest, ending], { previous: record("b"), isPaused: true }))).toBe("wait b Evicting 3");
     expect(line(plan([other("a"), ending], { previous: record("b") }))).toBe("wait b Evicting 1");
   });
-  it("waits without a limit for as many ready pods as before in the subset, and names the reason", () => {
+  it("waits for as many ready pods as before in the subset, and names the reason", () => {
     const step = plan([...rest, other("b2", { ready: false }), other("d", { subset: "canary" })], {
       previous: record("b"),
       nowMs: Date.parse(LATER),
@@ -230,6 +247,24 @@ describe("planRestart with a record", () => {
     });
     const missing = plan(rest, { previous: record("b") });
     expect(missing).toMatchObject({ isShort: true, record: { message: expect.stringContaining("no new pod was made yet") } });
+  });
+  it.each([
+    ["does not start", [other("b", { uid: "uid-new", ready: false, running: false, neverRanSinceMs: Date.parse(NOW) })]],
+    ["is not made", []],
+  ])("waits half an hour for a replacement that %s, also beyond the five minutes of other pods, and then goes on", (_, added) => {
+    const pods = [...rest, ...added];
+    const first = plan(pods, { previous: record("b") });
+    expect([line(first), first]).toEqual(["wait b NotReady 2", expect.objectContaining({ recheckMs: 1_800_000 })]);
+    const previous = first.kind === "none" ? undefined : first.record;
+    const at = (minutes: number) => plan(pods, { previous, nowMs: Date.parse(NOW) + minutes * 60_000 });
+    expect(line(at(29))).toBe("wait b NotReady 2");
+    expect(at(30)).toMatchObject({ kind: "evict", record: { pod: "c", expected: 2 } });
+    expect(at(30).finished).toBeUndefined();
+  });
+  it("waits without a limit for a replacement that has run and is not ready: the next one may fail in the same way", () => {
+    const previous = record("b", { reason: "NotReady" });
+    const step = plan([...rest, other("b2", { ready: false })], { previous, nowMs: Date.parse(NOW) + 86_400_000 });
+    expect([line(step), step]).toEqual(["wait b NotReady 2", expect.not.objectContaining({ recheckMs: expect.anything() })]);
   });
   it("treats a pod of the same name with another uid as another pod", () => {
     const previous = record("b");

@@ -1,9 +1,9 @@
 // Plans the restarts of an app, level-based: the pod to evict next, or the reason to wait. Pure. One pod
 // restarts at a time, subset by subset, leaders last. The next pod follows only when the previous one is gone
 // and as many pods are ready as before. A new leader continues from the record; see restart-record.ts.
-import { ownerText } from "../../route/words.ts";
 import type { StatusFacts } from "../status/facts.ts";
 import type { Refusal } from "./evictor.ts";
+import { givenUpText, LEADER_UNKNOWN_MS, restartBlocker, stateText, subsetName } from "./restart-blocker.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
 import {
   countReady,
@@ -16,9 +16,10 @@ import {
 } from "./restart-record.ts";
 
 /**
- * Leaders renew their lock every few seconds. After this time without a leader, no pod has to restart last.
+ * The replacement of a restarted pod is waited for this long, if none of its containers runs or it is not even
+ * made. It is long, because the next pod may find no node either.
  */
-export const LEADER_UNKNOWN_MS = 30_000;
+const REPLACEMENT_MS = 1_800_000;
 
 export interface RestartFacts extends RollStateFacts {
   readonly isPaused: boolean;
@@ -65,7 +66,7 @@ export function planRestart(facts: RestartFacts): RestartStep {
       return { kind: "wait", record: dated(facts, { ...record, left: left.length + 1, reason, message }) };
     }
     case "short":
-      return shortOf(facts, roll.record, left.length);
+      return shortOf(facts, roll.record, left.length) ?? planNext(facts, { kind: "none" }, left);
     case "done":
       return { finished: { ...roll.record, left: left.length }, ...planNext(facts, roll, left) };
     case "asked":
@@ -76,14 +77,19 @@ export function planRestart(facts: RestartFacts): RestartStep {
   }
 }
 
-function shortOf(facts: RestartFacts, previous: RestartRecord, left: number): RestartStep {
-  const { pods } = facts;
+/** Undefined if nothing waits any longer. */
+function shortOf(facts: RestartFacts, previous: RestartRecord, left: number): RestartStep | undefined {
+  const { pods, nowMs } = facts;
   const { pod, subset, expected } = previous;
-  const unready = pods.find((other) => other.subset === subset && !other.ended && (!other.ready || other.terminating));
-  const cause = unready === undefined ? "no new pod was made yet" : `pod ${unready.name} is not ready`;
-  const message = `pod ${pod} is gone and ${countReady(pods, subset)} of ${expected} pods of ${nameOf(subset)} are ready: ${cause}`;
+  const unreadyPods = pods.filter((other) => other.subset === subset && !other.ended && (!other.ready || other.terminating));
+  const [unready] = unreadyPods;
+  const cause = unready === undefined ? "no new pod was made yet" : stateText(unready);
+  const message = `pod ${pod} is gone and ${countReady(pods, subset)} of ${expected} pods of ${subsetName(subset)} are ready: ${cause}`;
   const record = dated(facts, { ...previous, left, reason: "NotReady", message });
-  return { kind: "wait", record, isShort: unready === undefined };
+  const wait = { kind: "wait", record, isShort: unready === undefined } as const;
+  if (unreadyPods.some(({ neverRanSinceMs }) => neverRanSinceMs === undefined)) return wait;
+  const recheckMs = Date.parse(record.since) + REPLACEMENT_MS - nowMs;
+  return recheckMs > 0 ? { ...wait, recheckMs } : undefined;
 }
 
 function planNext(facts: RestartFacts, roll: RollState, left: readonly RestartPod[]): RestartStep {
@@ -103,43 +109,15 @@ function planNext(facts: RestartFacts, roll: RollState, left: readonly RestartPo
   const isSettled = isAsked && previous?.reason !== "Paused" && previous?.reason !== "Settling";
   const settling = isSettled ? undefined : settlingOf(facts, roll, kept);
   if (settling !== undefined) return settling;
-  const blocker = blockerOf(facts, next, left, isAsked);
+  const blocker = restartBlocker(facts, next, left, isAsked);
   if (blocker !== undefined) {
-    const record = dated(facts, { ...kept, ...blocker });
-    if (blocker.reason !== "LeaderUnknown") return { kind: "wait", record };
-    const recheckMs = Date.parse(record.since) + LEADER_UNKNOWN_MS - nowMs;
+    const { endsMs, ...why } = blocker;
+    const record = dated(facts, { ...kept, ...why });
+    if (endsMs === undefined && why.reason !== "LeaderUnknown") return { kind: "wait", record };
+    const recheckMs = (endsMs ?? Date.parse(record.since) + LEADER_UNKNOWN_MS) - nowMs;
     if (recheckMs > 0) return { kind: "wait", record, recheckMs };
   }
   return askFor(facts, { ...draft, expected: countReady(pods, subset) });
-}
-
-function blockerOf(
-  { pods, hasLock }: RestartFacts,
-  next: RestartPod,
-  left: readonly RestartPod[],
-  isAsked: boolean,
-): Pick<Draft, "message" | "reason"> | undefined {
-  const wait = (reason: RestartReason, why: string) => ({ reason, message: `pod ${next.name} waits for its restart: ${why}` });
-  const others = pods.filter((pod) => pod !== next && pod.proxy !== "other-app" && !pod.ended);
-  const unready = others.find((pod) => hinders(pod, next));
-  if (unready !== undefined) {
-    const state = unready.terminating ? "is ending" : "is not ready";
-    return wait("NotReady", `pod ${unready.name} ${state}`);
-  }
-  const subset = [next, ...others].filter((pod) => pod.subset === next.subset);
-  const silent = subset.find((pod) => pod.proxy === "own" && !pod.connected);
-  if (silent !== undefined) return wait("NotReported", `the proxy of pod ${silent.name} is not connected, and may lead`);
-  // The order was decided when the eviction of this pod was requested.
-  const isOrdered =
-    isAsked || !hasLock || subset.some(({ leader }) => leader) || left.every((pod) => pod === next || pod.subset !== next.subset);
-  return isOrdered ? undefined : wait("LeaderUnknown", `no pod of ${nameOf(next.subset)} leads`);
-}
-
-// A pod that needs a restart hinders no other while it is unready. The exception is an unready leader: it
-// restarts last, and ready pods wait until it is ready.
-function hinders(other: RestartPod, next: RestartPod): boolean {
-  if (other.terminating) return true;
-  return !other.ready && (!needsRestart(other) || (other.leader && next.ready));
 }
 
 function settlingOf(facts: RestartFacts, { kind }: RollState, draft: Omit<Draft, "reason">): RestartStep | undefined {
@@ -163,7 +141,7 @@ function askFor(facts: RestartFacts, draft: Omit<Draft, "reason">): RestartStep 
   const { pod, uid, subset } = draft;
   const refusal = facts.refusalOf(uid);
   if (refusal === undefined) {
-    const message = `pod ${pod} is being evicted: it retains namespaces that ${nameOf(subset)} has lost`;
+    const message = `pod ${pod} is being evicted: it retains namespaces that ${subsetName(subset)} has lost${givenUpText(facts)}`;
     return { kind: "evict", record: dated(facts, { ...draft, reason: "Evicting", message }) };
   }
   const { reason, message, retryAtMs } = refusal;
@@ -189,8 +167,6 @@ function isSameWait(before: RestartRecord, draft: Draft, { pods }: RestartFacts)
   const isWaiting = pods.some((pod) => pod.uid === draft.uid && needsRestart(pod));
   return isWaiting && (before.expected !== undefined || before.reason === "LeaderUnknown");
 }
-
-const nameOf = (subset: string) => ownerText({ kind: "subset", subset });
 
 /**
  * The current subset comes first. In a subset leaders come last, so that the lock moves once, and unready

@@ -1,6 +1,6 @@
 // Finds the reason why a rollout cannot go on yet. Pure.
 import { subsetDisplayName } from "../../route/words.ts";
-import { LEADER_UNKNOWN_MS } from "../restart/restart-plan.ts";
+import { LEADER_UNKNOWN_MS } from "../restart/restart-blocker.ts";
 import type { RolloutFacts, RollPod } from "./roll-facts.ts";
 
 export interface Blocker {

@@ -108,6 +108,18 @@ describe("appStatus", () => {
     expect(reasons({})).toEqual({ "": undefined, canary: undefined });
     expect(reasons({ pods: [pod("a", "")] })).toEqual({ "": undefined, canary: "SubsetWithoutPods" });
   });
+  it("names the pods that have not started, while nothing waits for them", () => {
+    const pending = { ready: false, running: false, neverRanSinceMs: 0 };
+    const messageOf = (...pods: ReturnType<typeof pod>[]) => ofType(status({ pods }), "Ready")?.message;
+    expect(messageOf(pod("a", ""), pod("b", "canary", pending))).toMatch(
+      /so nothing reconciles there; pod b has not started yet$/,
+    );
+    const ready = [pod("a", ""), pod("c", "canary")];
+    expect(messageOf(...ready, pod("d", "canary", pending), pod("e", "", pending))).toMatch(
+      /proxies enforce route 7; pod d and 1 more have not started yet$/,
+    );
+    expect(messageOf(...ready, pod("d", "canary", { ...pending, terminating: true }))).toMatch(/enforce route 7$/);
+  });
   it("names the namespace that waits and its pod, and Ready stays True in a healthy handover", () => {
     const result = status(
       { plan: { ...plan, waits: [{ ...wait, cause: "holds" }] } },

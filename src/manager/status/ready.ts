@@ -71,7 +71,14 @@ function readyText(facts: StatusFacts, { counts, handover, converged }: Summary)
   const { reason, message } = converged;
   if (reason === "ConfirmationRequired") return { status, reason, message };
   if (phase !== undefined) return { status, reason: phase, message };
-  return { status, reason: "InSync", message: syncText(facts, counts) };
+  return { status, reason: "InSync", message: syncText(facts, counts) + notStartedText(facts.pods) };
+}
+
+/** No restart or rollout waits for such a pod for ever, so nothing else says why there are fewer ready pods. */
+function notStartedText(pods: StatusFacts["pods"]): string {
+  const [first, ...others] = pods.filter(({ neverRanSinceMs, terminating }) => neverRanSinceMs !== undefined && !terminating);
+  if (first === undefined) return "";
+  return `; pod ${first.name}${others.length === 0 ? " has" : ` and ${others.length} more have`} not started yet`;
 }
 
 /** The text about an old wait in addition to another reason: only its remedy if both reasons are the same. */
@@ -111,7 +118,8 @@ function withoutPods(facts: StatusFacts, { owned }: Counts): Ready | undefined {
   if (empty === undefined) return undefined;
   const what = subsetsByLabels(facts.plan).has(empty) ? "objects by their labels" : countText(owned.get(empty) ?? 0, "namespace");
   const others = more.length === 0 ? "" : `; so it is with ${countText(more.length, "other subset")}`;
-  const message = `${subsetText(empty)} owns ${what} and has no ready pod, so nothing reconciles there${others}`;
+  const pending = notStartedText(facts.pods.filter(({ subset }) => subset === empty));
+  const message = `${subsetText(empty)} owns ${what} and has no ready pod, so nothing reconciles there${pending}${others}`;
   return { status: "False", reason: "SubsetWithoutPods", message };
 }
 

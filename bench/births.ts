@@ -1,8 +1,8 @@
 // `node bench/births.ts`: counts what the manager asks of the API server for a birth of a namespace, a new label
 // of a namespace, and a pod that becomes unready: one manager, localkube, and a simulated proxy for each shard.
 //
-// Options: --shards N of each family (default 64), --families N (1), --namespaces N (1000), --rounds N (5),
-// --by-hand: hand-written configs in place of a root, --json.
+// Options: --shards N of each family (default 64), --families N, each in a namespace of its own (1),
+// --namespaces N (1000), --rounds N (5), --by-hand: hand-written configs in place of a root, --json.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,7 +58,11 @@ const rows: { what: string; requests: Record<string, number> }[] = [];
 try {
   await define();
   note(`${families} families of ${shards} shards, ${namespaces} namespaces`);
-  for (const name of ["ctrlmesh-system", "ops", ...numbers(namespaces).map((at) => `team-${at}`)]) {
+  for (const name of [
+    "ctrlmesh-system",
+    ...numbers(families).map(familyName),
+    ...numbers(namespaces).map((at) => `team-${at}`),
+  ]) {
     await client.create(NAMESPACES, { metadata: { name } });
   }
   const pods: FleetPod[] = [];
@@ -74,7 +78,7 @@ try {
   await measure("birth of a namespace", (round) => client.create(NAMESPACES, { metadata: { name: `born-${round}` } }));
   const relabel = (round: number) => ({ type: "merge" as const, body: { metadata: { labels: { round: String(round) } } } });
   await measure("new label of a namespace", (round) => client.patch(NAMESPACES, { name: "team-0" }, relabel(round)));
-  await measure("pod becomes unready, or ready again", (round) => setReady(pods[0]?.name ?? "", round % 2 === 1));
+  await measure("pod becomes unready, or ready again", (round) => setReady(familyName(0), `${familyName(0)}-0`, round % 2 === 1));
   fleet.stop();
   await manager.stop(5_000);
 } finally {
@@ -134,7 +138,7 @@ async function define(): Promise<void> {
 
 async function makeFamily(name: string): Promise<void> {
   const controller = { leaderElectionName: name };
-  const meta = { namespace: "ops", name };
+  const meta = { namespace: name, name };
   const template = { metadata: { labels: { app: name } }, spec: { containers: [{ name: "operator", image: "x" }] } };
   const spec = { replicas: shards, serviceName: name, selector: { matchLabels: { app: name } }, template };
   await client.create(STATEFUL_SETS, { metadata: meta, spec } as never);
@@ -152,7 +156,7 @@ async function makeFamily(name: string): Promise<void> {
     const resources = [{ apiGroups: [""], resources: ["pods"] }];
     const limits = [{ relateResources: resources, selector: { matchExpressions: [expression] } }];
     const config = sampleShardingConfig({ controller, selector, limits });
-    await client.create(SHARDING_CONFIGS, asConfig({ ...config, metadata: { namespace: "ops", name: `${name}-s${shard}` } }));
+    await client.create(SHARDING_CONFIGS, asConfig({ ...config, metadata: { namespace: name, name: `${name}-s${shard}` } }));
   }
 }
 
@@ -166,20 +170,20 @@ async function makePod(family: string, shard: number) {
   const labels = { app: family, "statefulset.kubernetes.io/pod-name": name, [INJECTED_LABEL]: family };
   const initContainers = [{ name: "ctrlmesh-proxy", image: "x", restartPolicy: "Always" }];
   const spec = { nodeName: "n", containers: [{ name: "operator", image: "x" }], initContainers };
-  const pod = await client.create(PODS, { metadata: { namespace: "ops", name, labels }, spec } as never);
-  await setReady(name, true);
-  return { namespace: "ops", name, uid: pod.metadata.uid ?? "", token: undefined };
+  const pod = await client.create(PODS, { metadata: { namespace: family, name, labels }, spec } as never);
+  await setReady(family, name, true);
+  return { namespace: family, name, uid: pod.metadata.uid ?? "", token: undefined };
 }
 
-async function setReady(name: string, isReady: boolean): Promise<void> {
+async function setReady(namespace: string, name: string, isReady: boolean): Promise<void> {
   const proxy = { name: "ctrlmesh-proxy", ready: true, started: true, restartCount: 0, image: "", imageID: "" };
   const conditions = [{ type: "Ready", status: isReady ? "True" : "False" }];
   const body = { status: { phase: "Running", conditions, initContainerStatuses: [proxy] } };
-  await client.patch(PODS, { namespace: "ops", name }, { type: "merge", body }, { subresource: "status" });
+  await client.patch(PODS, { namespace, name }, { type: "merge", body }, { subresource: "status" });
 }
 
 async function areAllInSync(): Promise<boolean> {
-  const { items } = await client.list(SHARDING_CONFIGS, { namespace: "ops" });
+  const { items } = await client.list(SHARDING_CONFIGS);
   const inSync = items.filter(({ status }) => conditionOf(status, "Converged")?.status === "True");
   return inSync.length === families;
 }

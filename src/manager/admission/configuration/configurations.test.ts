@@ -82,6 +82,14 @@ describe("the injection's configuration", () => {
     }
   });
 
+  it("has no condition for a StatefulSet whose name could end the expression: one wrong expression would keep all entries away", () => {
+    const root = { ...sampleShardingRoot({ targetStatefulSet: '") || true || ("' }), status: { routeVersion: 1 } };
+    const apps = createShardingSource().appsOf([root as unknown as ShardingConfig]);
+    const [, webhook] = webhooksOf(apps, TARGET, "PEM");
+    expect(webhook?.objectSelector).toMatchObject({ matchExpressions: [{ operator: "Exists" }] });
+    expect(webhook).not.toHaveProperty("matchConditions");
+  });
+
   it("does not depend on the order of the apps", () => {
     const apps = [app("b", "x"), app("a", "y"), app("a", "x"), app("a", "x.a")];
     const one = injectionConfiguration(entriesOf(apps, TARGET, "PEM"));

@@ -2,6 +2,7 @@
 // pods that an app selects, and never for the manager's own namespace, since a stopped manager could not
 // start again. Equal facts give equal objects, with every default written out.
 import { countTerms, type LabelSelector, labelSelectorSchema } from "../../../api/label-selector.ts";
+import { dnsSubdomainSchema } from "../../../api/names.ts";
 import { validate } from "../../../api/problems.ts";
 import { POD_NAME, PROXY_REQUESTS, SHARDING_PREFIX } from "../../../api/sharding-keys.ts";
 import type {
@@ -89,7 +90,7 @@ export function injectionWebhook(app: App, target: WebhookTarget, trustPem: stri
     rules: POD_CREATION,
     namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: app.ref.namespace } },
     objectSelector: storedSelector(withinEntry(app.pods.selector)),
-    ...(app.pods.statefulSet ? { matchConditions: [podsOfStatefulSet(app.pods.statefulSet)] } : {}),
+    ...podsOfStatefulSet(app.pods.statefulSet),
     failurePolicy: "Fail",
     matchPolicy: "Equivalent",
     reinvocationPolicy: "IfNeeded",
@@ -98,13 +99,13 @@ export function injectionWebhook(app: App, target: WebhookTarget, trustPem: stri
   };
 }
 
-// A selector cannot say how a label begins. Without this the pods of all StatefulSets of the namespace would wait for the manager.
-function podsOfStatefulSet(name: string) {
-  const pattern = JSON.stringify(`^${name.replaceAll(".", "[.]")}-[0-9]+$`); // the CRD's schema makes it a DNS subdomain
-  return {
-    name: "pods-of-the-stateful-set",
-    expression: `object.metadata.?labels[?"${POD_NAME}"].orValue("").matches(${pattern})`,
-  };
+// A selector cannot say how a label begins. Without this the pods of all StatefulSets of the namespace would
+// wait for the manager. The API server refuses all entries for one wrong expression, and a refused spec may have any name.
+function podsOfStatefulSet(name: string | undefined): Pick<MutatingWebhook, "matchConditions"> {
+  if (!dnsSubdomainSchema.safeParse(name).success) return {};
+  const pattern = `^${name?.replaceAll(".", "[.]")}-[0-9]+$`;
+  const expression = `object.metadata.?labels[?"${POD_NAME}"].orValue("").matches("${pattern}")`;
+  return { matchConditions: [{ name: "pods-of-the-stateful-set", expression }] };
 }
 
 /** The API server stores a selector without empty maps and lists. */

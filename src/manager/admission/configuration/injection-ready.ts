@@ -110,7 +110,8 @@ function verdictOf(app: App, isInForce: boolean, { apps, size, target }: Injecti
 }
 
 function inForceText({ pods }: App): string {
-  const text = "each new pod that the selector matches is injected";
+  const who = pods.statefulSet === undefined ? "that the selector matches" : `of StatefulSet ${pods.statefulSet}`;
+  const text = `each new pod ${who} is injected`;
   return fitsEntry(pods.selector)
     ? text
     : `${text}; the selector is longer than the webhook's entry has room for, so each other new pod of the namespace may wait for the manager too`;

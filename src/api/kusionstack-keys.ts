@@ -26,7 +26,7 @@ export const VARIABLES_OF_PODS: Readonly<Record<string, string>> = { ENABLE_IPTA
 /** The same for labels or annotations of a ShardingConfig. */
 export const KEYS_OF_CONFIGS: Readonly<Record<string, string>> = { "ignore-validate": "every ShardingConfig is checked" };
 
-/** Only KusionStack's manager would remove it. */
+/** KusionStack's manager writes it on roots, and nobody but that manager removes it. */
 export const KUSIONSTACK_FINALIZER = `finalizer.${SHARDING_PREFIX}protected`;
 
 interface Metadata {
@@ -61,7 +61,7 @@ export function configKeyWarnings(metadata: Metadata & { readonly finalizers?: r
   ];
 }
 
-// The rows are looked up, and not the keys of the object, of which there may be thousands.
+// A loop over the rows and not over the keys of the object, of which there may be thousands.
 function keyWarnings({ labels = {}, annotations = {} }: Metadata, rows: Readonly<Record<string, string>>): string[] {
   return Object.entries(rows).flatMap(([name, instead]) => {
     const key = `${SHARDING_PREFIX}${name}`;

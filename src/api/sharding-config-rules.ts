@@ -97,7 +97,9 @@ function isOwningRoot(owner: unknown): boolean {
   return controller === true && kind === "ShardingConfig" && String(apiVersion).startsWith(`${KUSIONSTACK_GROUP}/`);
 }
 
-const LIMIT_LISTS = [["limits"], ["root", "resourceSelector"]] as const;
+const OWN_LIMITS = ["limits"] as const;
+const ROOT_LIMITS = ["root", "resourceSelector"] as const;
+const LIMIT_LISTS = [OWN_LIMITS, ROOT_LIMITS] as const;
 
 interface Limit {
   readonly path: Path;
@@ -108,9 +110,9 @@ function limitsOf(spec: unknown, list: readonly string[]): Limit[] {
   return itemsOf(fieldAt(spec, ...list)).map((limit, index) => ({ path: [...list, index], limit }));
 }
 
-/** Those that have an effect: beside root, limits has none. */
-function allLimitsOf(spec: unknown): Limit[] {
-  return limitsOf(spec, LIMIT_LISTS[fieldAt(spec, "root") === undefined ? 0 : 1]);
+/** Beside root, `limits` has no effect. */
+function effectiveLimitsOf(spec: unknown): Limit[] {
+  return limitsOf(spec, fieldAt(spec, "root") === undefined ? OWN_LIMITS : ROOT_LIMITS);
 }
 
 function* rootOrLimits(spec: unknown): Iterable<Finding> {
@@ -137,7 +139,7 @@ function* uniqueResources(limits: readonly Limit[]): Iterable<Finding> {
 // The manager needs a policy and rights for each labelled resource, so it needs the name of each.
 function* resourceNamesRule(spec: unknown): Iterable<Finding> {
   if (fieldAt(spec, "labelObjects") !== true) return;
-  for (const { path, limit } of allLimitsOf(spec)) {
+  for (const { path, limit } of effectiveLimitsOf(spec)) {
     for (const [at, match] of itemsOf(fieldAt(limit, "relateResources")).entries()) {
       for (const field of ["apiGroups", "resources"]) {
         if (!stringsOf(fieldAt(match, field)).includes(WILDCARD)) continue;
@@ -207,7 +209,7 @@ function* familyName(spec: unknown): Iterable<Finding> {
 }
 
 function* shardKeyRule(spec: unknown): Iterable<Finding> {
-  for (const { path, limit } of allLimitsOf(spec)) {
+  for (const { path, limit } of effectiveLimitsOf(spec)) {
     for (const { key, keyPath } of termsOf(fieldAt(limit, "selector"))) {
       if (key !== SHARD) continue;
       const message = "is reserved for the children of a root: the placement of the root decides it";

@@ -74,7 +74,7 @@ describe("validateShardingConfig", () => {
       "spec.root.auto.shardingSize: 65: must be at most 64",
       "spec.root.auto.graceSeconds: -1: must be at least 0",
       'spec.root.placement: "balanced": must be one of "Legacy", "Balanced"; did you mean "Balanced"?',
-      'spec.root.resourceSelector[0].relateResources: required: write "*" as group and resource for all resources, as KusionStack means it without this field',
+      'spec.root.resourceSelector[0].relateResources: required: write "*" as group and resource for all resources, which KusionStack means without this field',
       'spec.root.resourceSelector[0].relatedResources: unknown field; did you mean "relateResources"?',
       'spec.onLoss: "Resync": must be one of "Restart", "InPlace"',
     ]);

@@ -22,15 +22,15 @@ const MAX_SHARD_PODS = 128;
 /** The pods of the normal shards and of the canary. */
 export const MAX_FAMILY_PODS = (MAX_NORMAL_SHARDS + 1) * MAX_SHARD_PODS;
 const MAX_GRACE_SECONDS = 86_400;
-export const DEFAULT_GRACE_SECONDS = 600;
+const DEFAULT_GRACE_SECONDS = 600;
 const DEFAULT_SHARD_PODS = 1;
-export const DEFAULT_MOVED_PERCENT = 200;
+const DEFAULT_MOVED_PERCENT = 200;
 /** The pods' label controller-revision-hash, of at most 63 characters, has the name, "-" and a hash of 10. */
 const MAX_STATEFUL_SET_NAME = 52;
 const MAX_SOAK_SECONDS = 604_800;
 
-// An entry without the field may be a misspelled one, which the API server has removed.
-const ALL_RESOURCES = 'write "*" as group and resource for all resources, as KusionStack means it without this field';
+// Never a default: the user may have misspelled the field, and the API server removes a field that it does not know.
+const ALL_RESOURCES = 'write "*" as group and resource for all resources, which KusionStack means without this field';
 
 const limitSchema = z.strictObject({
   relateResources: nonEmptyList(resourceMatchSchema, 32, ALL_RESOURCES).describe(
@@ -78,7 +78,7 @@ const autoSchema = z.strictObject({
   maxMovedPercentPerHour: optional(int(1, 10_000))
     .meta({ default: DEFAULT_MOVED_PERCENT })
     .describe(
-      "Budget of moves: while as many namespaces as this share of all have moved between the normal shards within an hour, no further shard gets namespaces, in percent. The default is 200.",
+      "Budget of moves, in percent of all namespaces: once so many have moved between the normal shards within an hour, no further shard gets namespaces until enough of the moves are an hour old. The default is 200.",
     ),
 });
 
@@ -120,7 +120,7 @@ const rootSchema = z.strictObject({
       "How the normal shards divide the namespaces that the canary shard does not own. Legacy (the default): by 32 hashes of their names, as KusionStack does. Balanced: each shard gets about the same number of namespaces, and a change of the number of shards moves as few as possible.",
     ),
   maxMovingPercent: optional(int(1, 100)).describe(
-    "A change that would move more than this share of all namespaces waits, in percent: an edit, or a new number of shards. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit.",
+    "Limit of moves, in percent of all namespaces: an edit, or a new number of shards, that would move more waits. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit.",
   ),
   clusterScoped: optional(z.enum(["Home", "ByName"]))
     .meta({ default: "Home" })

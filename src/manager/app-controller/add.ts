@@ -68,7 +68,7 @@ export function addAppController(source: Source, options: AppControllerOptions):
       predicates: [
         anyOf(
           generationChanged,
-          changed((object) => [source.inputsOf(object), source.shownOf?.(object)]),
+          changed((object) => [source.inputsOf(object), source.statusInputsOf?.(object)]),
         ),
       ],
     })

@@ -112,12 +112,12 @@ export interface Source<O extends SourceObject = SourceObject> {
   readonly controllerName: string;
   /** Its routes depend on the labels of namespaces, and not on their names alone. */
   readonly readsNamespaceLabels: boolean;
-  /** Label selector of the objects of which apps are made; absent: all. It may select others too. */
+  /** A label selector that selects all objects of which apps are made, and maybe others; absent: all objects. */
   readonly partsSelector?: string;
-  /** What an app depends on in the metadata of its object, in addition to the spec. Compared as JSON. */
+  /** What the routes of an app depend on in its object, in addition to the spec. Compared as JSON. */
   inputsOf(object: KubeObject): unknown;
-  /** What the status of an app says about its object in addition to that. Compared as JSON. */
-  shownOf?(object: KubeObject): unknown;
+  /** What only the status of an app depends on in its object, in addition to the spec. Compared as JSON. */
+  statusInputsOf?(object: KubeObject): unknown;
   /** The name of the app that the object is a part of. */
   appNameOf(object: KubeObject): string;
   /** The resources that the object wants to be labelled, even if its spec is refused. */

@@ -1,6 +1,6 @@
 // Whether the API server still has the specs from which a table was compiled. Invariants: the answer comes
 // from reads that began after this process had seen every change of a namespace in the table. One list of the
-// kind answers for all apps and changes of that time, and a check costs at most one request more.
+// kind answers for all apps and all earlier changes, and a check costs at most one request more.
 
 import { metadataOnly } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -19,7 +19,7 @@ export interface ReadBackOptions {
 export function createReadBack({ client, source, store }: ReadBackOptions, changesSeen: () => number) {
   let last: { readonly atChange: number; readonly versions: Promise<ReadonlySet<string>> } | undefined;
 
-  /** Identifies an object and the parts of it on which a table depends. */
+  /** Text that identifies an object and the parts of it on which a table depends. */
   const specOf = (object: KubeObject) =>
     JSON.stringify([object.metadata.uid, object.metadata.generation, source.inputsOf(object)]);
 
@@ -39,17 +39,12 @@ export function createReadBack({ client, source, store }: ReadBackOptions, chang
     return list.versions;
   }
 
-  /** Objects of one namespace as the API server has them now, maybe with others. */
+  /** These objects of one namespace as the API server has them now. The result may have other objects too. */
   async function readAgain(objects: readonly SourceObject[], signal: AbortSignal): Promise<readonly SourceObject[]> {
-    const [
-      {
-        metadata: { namespace, name = "" },
-      } = { metadata: {} },
-      ...more
-    ] = objects;
-    if (more.length > 0) return (await client.list(source.resource, { namespace, signal })).items;
-    const now = await getIfThere(client, source.resource, { namespace, name }, signal);
-    return now === undefined ? [] : [now];
+    const { namespace, name = "" } = objects[0]?.metadata ?? {};
+    if (objects.length > 1) return (await client.list(source.resource, { namespace, signal })).items;
+    const found = await getIfThere(client, source.resource, { namespace, name }, signal);
+    return found === undefined ? [] : [found];
   }
 
   return {
@@ -61,7 +56,7 @@ export function createReadBack({ client, source, store }: ReadBackOptions, chang
      */
     async check(objects: readonly SourceObject[], change: number, signal: AbortSignal): Promise<"same" | "edited" | "gone"> {
       const versions = await versionsSince(change, signal);
-      // Also an object that is newer than the list.
+      // An object that is newer than the list is among them.
       const doubtful = objects.filter((object) => !versions.has(versionOf(object)));
       if (doubtful.length === 0) return "same";
       const byUid = new Map((await readAgain(doubtful, signal)).map((object) => [object.metadata.uid, object]));

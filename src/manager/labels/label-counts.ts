@@ -1,5 +1,5 @@
-// Which objects of one resource lack labels. Invariant: a change of an object costs the same however many
-// objects there are, and reading the counts costs the namespaces and the objects without labels.
+// Which objects of one resource lack labels. Invariant: the cost of a change does not depend on the number of
+// objects. The cost of reading the counts grows with the namespaces and with the objects that lack labels only.
 
 import type { GroupResource, KubeObject } from "../../kube/types.ts";
 import type { Change } from "../../runtime/store.ts";

@@ -1,5 +1,5 @@
-// What the manager tells about each shard of each family. Invariant: a family has at most 65 shards, and its
-// series end with it.
+// The metrics of each shard of each family. Invariant: a family has series of at most 65 shards, and they end
+// with it.
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
 import { DEFAULT_SUBSET } from "../../route/table.ts";

@@ -1,5 +1,6 @@
 // Which places (namespaces, and buckets of cluster-scoped names) the canary shard owns. Pure. Invariants: a
-// larger percentage adds places and removes none; a percentage of several namespaces selects at least one.
+// larger percentage adds places, and removes at most the namespace of `firstCanaryNamespace`; a percentage
+// selects at least one namespace if there is one.
 import type { ShardingRoot } from "../../api/sharding-config.ts";
 import { BUCKETS, placeHash } from "../../kube/place.ts";
 import { mixedHash } from "./mixed-hash.ts";
@@ -7,6 +8,7 @@ import { mixedHash } from "./mixed-hash.ts";
 type Canary = ShardingRoot["canary"];
 
 const HASHES = 2 ** 32;
+const FIRST_BUCKET = lowest(BUCKETS);
 
 /**
  * The test whether the canary owns a place.
@@ -46,5 +48,3 @@ function lowest(places: readonly string[]): string | undefined {
 function canaryHash(place: string): number {
   return mixedHash(place, "canary");
 }
-
-const FIRST_BUCKET = lowest(BUCKETS);

@@ -1,6 +1,6 @@
 // The children of a root: one ShardingConfig for each shard, with the names and selectors that KusionStack's
-// controller mesh makes. The manager shows the children, and compiles the family from them. Pure. Invariants:
-// the limits of the children contain each namespace exactly once, unless an entry of the root leaves it out.
+// controller mesh makes. The manager stores them for users to see. It compiles the family from what this file
+// computes, and never from stored children. Pure. Invariants: the limits of the children contain each namespace exactly once, unless an entry of the root leaves it out.
 import type { LabelSelector, LabelSelectorRequirement } from "../../api/label-selector.ts";
 import { autoOf, type ShardingConfig, type ShardingRoot } from "../../api/sharding-config.ts";
 import {
@@ -22,12 +22,12 @@ export function childrenOf(config: ShardingConfig, placement: Placement): Shardi
   if (root === undefined) return [];
   const { prefix, canary } = root;
   const { everyShardReplicas } = autoOf(root);
-  const first = placement.start + (canary?.replicas ?? 0);
+  const firstNormalOrdinal = placement.start + (canary?.replicas ?? 0);
   const child = (name: string, ordinal: number, count: number, terms: readonly LabelSelectorRequirement[]) =>
     childOf(config, root, { name, pods: podNames(root, ordinal, count), terms });
   const normals = numbersOf(placement).map((number) => {
     const name = normalShardName(prefix, number);
-    const ordinal = first + everyShardReplicas * (number - 1);
+    const ordinal = firstNormalOrdinal + everyShardReplicas * (number - 1);
     return child(name, ordinal, everyShardReplicas, normalTerms(root, placement, number));
   });
   if (canary === undefined) return normals;
@@ -35,7 +35,7 @@ export function childrenOf(config: ShardingConfig, placement: Placement): Shardi
   return [child(name, placement.start, canary.replicas, canaryTerms(canary, name)), ...normals];
 }
 
-/** The numbers of the normal shards: those that the root should have, and surplus ones that are active. */
+/** The numbers of the normal shards: those that the root should have, and larger ones that still own namespaces. */
 function numbersOf({ shards, active }: Placement): number[] {
   return [...numbersUpTo(shards), ...active.filter((number) => number > shards)];
 }

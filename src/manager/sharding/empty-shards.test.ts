@@ -24,7 +24,7 @@ it("the text says how many shards own something", () => {
 it("a root gets a warning if shards will own nothing, or may, because their number follows the StatefulSet", () => {
   const warningOf = (root: Readonly<Record<string, unknown>>) => {
     const { spec } = sampleShardingRoot(root) as unknown as ShardingConfig;
-    return spec.root && emptyShardsWarning(spec.root);
+    return spec.root && emptyShardsWarning(spec.root, undefined);
   };
   expect(warningOf({ auto: { shardingSize: 8 } })).toBeUndefined();
   expect(warningOf({ auto: { shardingSize: 10 } })).toContain("2 of them own nothing: use 8 shards");

@@ -138,7 +138,7 @@ it("names pods for which there is no shard, but not those that only wait for one
 
 it("says of ready shards without namespaces why they wait, rather than that the numbers are skewed", () => {
   expect(
-    describeFamily({ ...ROOT, joining: "p-2-normal is ready and will get namespaces soon" }, counts(20, 0)).balanced,
+    describeFamily({ ...ROOT, joiningText: "p-2-normal is ready and will get namespaces soon" }, counts(20, 0)).balanced,
   ).toEqual({
     status: "False",
     reason: "Joining",

@@ -26,7 +26,7 @@ interface DescribedFamily {
   /** A root's fixed number of normal shards; undefined: it follows the StatefulSet. */
   readonly shardingSize: number | undefined;
   /** Which ready shards of a root wait for namespaces, and why; undefined if none does. */
-  readonly joining?: string | undefined;
+  readonly joiningText?: string | undefined;
 }
 
 export function describeFamily(family: DescribedFamily, { subsets, desired }: AppCounts): Description {
@@ -51,7 +51,7 @@ export function describeFamily(family: DescribedFamily, { subsets, desired }: Ap
       overlaps: countOverlaps(desired),
       standby,
     },
-    balanced: emptyVerdict(family) ?? standbyVerdict(family, standby) ?? verdict(owned, balance, family.joining),
+    balanced: emptyVerdict(family) ?? standbyVerdict(family, standby) ?? verdict(owned, balance, family.joiningText),
   };
 }
 
@@ -89,11 +89,11 @@ function standbyVerdict({ children, normal, shardingSize }: DescribedFamily, pod
 function verdict(
   owned: readonly number[],
   { largest, smallest, mean }: ReturnType<typeof balanceOf>,
-  joining: string | undefined,
+  joiningText: string | undefined,
 ): Balanced {
   if (owned.length <= 1) return { status: "True", reason: "OneShard", message: "there is only one normal shard" };
   const message = `${owned.length} normal shards own ${smallest} to ${largest} namespaces, ${mean} on average`;
-  if (joining !== undefined) return { status: "False", reason: "Joining", message: `${joining}; ${message}` };
+  if (joiningText !== undefined) return { status: "False", reason: "Joining", message: `${joiningText}; ${message}` };
   return isUneven(owned) ? { status: "False", reason: "Skewed", message } : { status: "True", reason: "Even", message };
 }
 
@@ -134,8 +134,8 @@ function countNamespaces(table: RouteTable, holds: (rules: readonly SubsetRule[]
 }
 
 /**
- * The status of a config without the family's status. Of the family's status it has only what its own shard
- * does, so that news of other shards do not write it.
+ * The status of a child, or of a hand-written config that is not the first one of its family. It follows from the
+ * family's status, but only from what that says about its own shard. So changes of other shards do not write it.
  * @param now in RFC 3339
  */
 export function memberStatus({ ref, object }: Pick<App, "ref" | "object">, member: ShardingConfig, now: string): ShardingStatus {
@@ -154,7 +154,7 @@ export function memberStatus({ ref, object }: Pick<App, "ref" | "object">, membe
   };
 }
 
-type OwnReady = Pick<Condition, "status" | "reason" | "message">;
+type ShardReady = Pick<Condition, "status" | "reason" | "message">;
 
 const FAULT_TEXTS: Readonly<Record<string, string>> = {
   SnapshotRefused: "a pod of the shard refused its snapshot",
@@ -169,7 +169,7 @@ function readyOfShard(
   { reason, namespaces }: NonNullable<ShardingStatus["subsets"]>[number],
   family: Condition,
   head: string,
-): OwnReady {
+): ShardReady {
   const more = `the status of ShardingConfig ${head} says more`;
   if (family.reason === "Invalid" || family.reason === "NotPlaced") {
     return { status: "False", reason: family.reason, message: `the family has no new route; ${more}` };

@@ -1,5 +1,5 @@
 // Which normal shards of a root own namespaces: the active ones. Pure. Invariants: at least one shard is
-// active; if only the time passes, nothing changes before `againMs`.
+// active; if only the time passes, the active shards stay the same until `againMs`.
 //
 // - A shard leaves at once if the StatefulSet or the spec no longer has it. It is lost if none of its pods
 //   was ready for the grace time while another shard had a ready pod.
@@ -17,11 +17,11 @@ const MAX_HOLD_MS = 3_600_000;
 const MAX_LOSSES = 20;
 /** An active shard's losses are forgotten this long after the last of them: the next one counts as the first. */
 const FORGET_MS = 6 * 3_600_000;
-/** Ready shards join this long after the last of them became ready, unless no other shard can follow. */
+/** Ready shards join this long after the last of them became ready; at once if no other shard can follow. */
 const SETTLE_MS = 2 * 60_000;
 /** The longest time that the first of them waits for the others. */
 const MAX_SETTLE_MS = 10 * 60_000;
-/** The grace time of a shard whose pod the manager has evicted. */
+/** The shortest grace time of a shard whose pod the manager has evicted. */
 const RESTART_GRACE_MS = 30 * 60_000;
 
 /** All times are those at which the manager saw something, in ms: the clocks of nodes do not count. */
@@ -76,7 +76,7 @@ export function membershipOf(facts: MembershipFacts): MembershipStep {
   const before = previous?.active ?? numbersUpTo(shards);
   // While no shard is ready, no shard could take over, so the grace time does not run.
   const isAnyReady = existing.some((shard) => ready.has(shard));
-  const awaySinceMs = (shard: number) => (isAnyReady ? servedAwaySince(facts, shard) : awaySince(facts, shard));
+  const awaySinceMs = (shard: number) => (isAnyReady ? awaySinceWithoutPause(facts, shard) : awaySince(facts, shard));
   const lostAtMs = (shard: number) => awaySinceMs(shard) + graceOf(facts, shard);
   const isLost = (shard: number) => isAnyReady && !ready.has(shard) && nowMs >= lostAtMs(shard);
 
@@ -108,12 +108,12 @@ function awaySince({ previous, nowMs }: MembershipFacts, shard: number): number 
   return Math.min(previous?.away.get(shard) ?? nowMs, nowMs);
 }
 
-/** The same without the time for which no shard at all was ready, if a shard is ready again. */
-function servedAwaySince(facts: MembershipFacts, shard: number): number {
+/** The same, later by the time for which no shard at all was ready. Only if a shard is ready now. */
+function awaySinceWithoutPause(facts: MembershipFacts, shard: number): number {
   const { previous, nowMs } = facts;
   const sinceMs = awaySince(facts, shard);
-  const pausedMs = Math.min(previous?.noneReadySinceMs ?? nowMs, nowMs);
-  return sinceMs + nowMs - Math.max(pausedMs, sinceMs);
+  const pauseStartMs = Math.min(previous?.noneReadySinceMs ?? nowMs, nowMs);
+  return sinceMs + nowMs - Math.max(pauseStartMs, sinceMs);
 }
 
 function graceOf({ graceMs, restarting }: MembershipFacts, shard: number): number {
@@ -121,8 +121,8 @@ function graceOf({ graceMs, restarting }: MembershipFacts, shard: number): numbe
 }
 
 /**
- * A shard that is still lost keeps its losses, however long ago they were. So does a shard that a scale-down has
- * removed for a while.
+ * The losses of a shard are forgotten only while it owns namespaces. A shard that is still lost, or that a
+ * scale-down has removed for a while, keeps them.
  */
 function lossesOf({ previous, nowMs }: MembershipFacts, lost: readonly number[], kept: readonly number[]): Map<number, Loss> {
   const known = [...(previous?.losses ?? [])];
@@ -144,14 +144,14 @@ function joinersOf(facts: MembershipFacts, outside: readonly number[], losses: R
   const candidates = outside.filter((shard) => ready.has(shard));
   const dueMs = (shard: number) => waitingSince(facts, shard) + holdMs(losses.get(shard));
   const due = candidates.filter((shard) => dueMs(shard) <= nowMs);
-  const heldUntilMs = candidates.filter((shard) => dueMs(shard) > nowMs).map(dueMs);
-  if (due.length === 0) return { now: [], laterMs: heldUntilMs };
+  const futureMs = candidates.filter((shard) => dueMs(shard) > nowMs).map(dueMs);
+  if (due.length === 0) return { now: [], laterMs: futureMs };
   // A shard that was lost may stay away for ever, so no other shard waits for its pod.
-  const canOthersFollow = heldUntilMs.length > 0 || outside.some((shard) => !ready.has(shard) && !losses.has(shard));
+  const canOthersFollow = futureMs.length > 0 || outside.some((shard) => !ready.has(shard) && !losses.has(shard));
   const times = due.map(dueMs);
   const settledMs = canOthersFollow ? Math.min(Math.max(...times) + SETTLE_MS, Math.min(...times) + MAX_SETTLE_MS) : nowMs;
   const joinMs = Math.max(settledMs, facts.joinsFromMs);
-  return nowMs >= joinMs ? { now: due, laterMs: heldUntilMs } : { now: [], laterMs: [joinMs, ...heldUntilMs] };
+  return nowMs >= joinMs ? { now: due, laterMs: futureMs } : { now: [], laterMs: [joinMs, ...futureMs] };
 }
 
 function waitingSince({ previous, nowMs }: MembershipFacts, shard: number): number {

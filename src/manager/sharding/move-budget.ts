@@ -1,5 +1,5 @@
 // The budget of moves of a family: after many moves in one hour no shard joins, because a join can wait, and
-// each move restarts pods. Pure. Invariants: a wait ends within an hour of the last move, and the list of
+// a change that moves namespaces restarts pods. Pure. Invariants: a wait ends within an hour of the last move, and the list of
 // moves is bounded. A shard that is lost or removed costs budget, and does not wait for it.
 import { MAX_MOVES } from "../../api/sharding-status.ts";
 
@@ -9,13 +9,16 @@ export interface Move {
 }
 
 const HOUR_MS = 3_600_000;
-/** A change counts as a move of at least a sixth of all namespaces, because it restarts pods. */
-const CHANGES_OF_ALL = 6;
+/**
+ * A change counts as a move of at least a sixth of all namespaces, because it restarts pods. Costs are in sixths
+ * of a namespace, so that they are whole numbers.
+ */
+const SIXTHS = 6;
 
 export interface Budget {
   /** The number of all namespaces. */
   readonly namespaces: number;
-  /** While this share of them has moved within an hour, no shard joins. */
+  /** Once this share of them, or more, has moved within an hour, no shard joins. */
   readonly percentPerHour: number;
 }
 
@@ -23,15 +26,15 @@ export interface Budget {
 export function joinsFrom(moves: readonly Move[], { namespaces, percentPerHour }: Budget, nowMs: number): number {
   const recent = recentMoves(moves, nowMs);
   const all = Math.max(1, namespaces);
-  const costOf = (move: Move) => Math.max(move.namespaces * CHANGES_OF_ALL, all);
+  const costOf = (move: Move) => Math.max(move.namespaces * SIXTHS, all);
   const costFrom = (at: number) => recent.slice(at).reduce((sum, move) => sum + costOf(move), 0);
-  const isAffordable = (at: number) => costFrom(at) * 100 < all * CHANGES_OF_ALL * percentPerHour;
+  const isAffordable = (at: number) => costFrom(at) * 100 < all * SIXTHS * percentPerHour;
   const first = recent.findIndex((_, at) => isAffordable(at));
   const lastToExpire = recent[first < 0 ? recent.length - 1 : first - 1];
   return lastToExpire === undefined ? nowMs : lastToExpire.atMs + HOUR_MS;
 }
 
-/** The moves of the last hour with another one; the same moves if it moved nothing. */
+/** The moves of the last hour and one more, unless it moved nothing. If the list is full, its two oldest moves become one. */
 export function withMove(moves: readonly Move[], namespaces: number, nowMs: number): readonly Move[] {
   if (namespaces === 0) return moves;
   const recent = [...recentMoves(moves, nowMs), { atMs: nowMs, namespaces }];

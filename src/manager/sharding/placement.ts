@@ -1,6 +1,6 @@
 // The placement of a root: which normal shards own namespaces, and which namespaces each of them owns. Pure.
 // Invariants: a placement that is computed again from itself and the same facts stays the same; with the same
-// members no namespace moves, unless the numbers were uneven for an hour. The placement controller stores the
+// active shards and the same root no namespace moves, unless the numbers were uneven for an hour. The placement controller stores the
 // result before anything uses it.
 import { autoOf, type ShardingRoot } from "../../api/sharding-config.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
@@ -52,7 +52,7 @@ interface PlacementStep {
   readonly againMs: number | undefined;
 }
 
-/** Shards whose numbers are uneven for this long are evened out: one of them gives namespaces to others. */
+/** If the numbers of namespaces are uneven for this long, one shard gives namespaces to others. */
 const UNEVEN_MS = 3_600_000;
 
 /** The placement by these facts; undefined if the number of shards is not known yet. */
@@ -72,8 +72,8 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
     joinsFromMs: joinsFrom(previous?.moves ?? [], budget, nowMs),
   });
   const maps = mapsOf(facts, membership.active, names, isCanary);
-  const evenedInMs = maps.unevenSinceMs === undefined ? [] : [maps.unevenSinceMs + UNEVEN_MS - nowMs];
-  const dueMs = [...(againMs === undefined ? [] : [againMs]), ...evenedInMs];
+  const untilEvenedMs = maps.unevenSinceMs === undefined ? undefined : maps.unevenSinceMs + UNEVEN_MS - nowMs;
+  const waitsMs = [againMs, untilEvenedMs].filter((ms) => ms !== undefined);
   const placed = {
     start: statefulSet?.start ?? previous?.start ?? 0,
     shards,
@@ -85,7 +85,7 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
   const joinsFromMs = joinsFrom(moves, budget, nowMs);
   return {
     placement: { ...placed, moves, joinsFromMs: placed.waiting.size > 0 && joinsFromMs > nowMs ? joinsFromMs : undefined },
-    againMs: dueMs.length === 0 ? undefined : Math.min(...dueMs),
+    againMs: waitsMs.length === 0 ? undefined : Math.min(...waitsMs),
   };
 }
 

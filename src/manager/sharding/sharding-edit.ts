@@ -1,6 +1,6 @@
 // Why a family is refused, and the answer of admission to a created or changed ShardingConfig. Pure.
-// Invariants: a child may only become what its root says; what the configs of a family must have in common is
-// only a warning, because users change the configs one after the other.
+// Invariants: a child may only become what its root says. An edit that breaks what the configs of a family must
+// have in common only gets a warning, because users change the configs one after the other.
 import { configKeyWarnings } from "../../api/kusionstack-keys.ts";
 import type { Problem } from "../../api/problems.ts";
 import { formatProblem } from "../../api/problems.ts";
@@ -13,7 +13,7 @@ import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import type { EditVerdict, Surroundings } from "../apps/app.ts";
 import { checkEdit, overlapWarnings } from "../apps/check-edit.ts";
 import { childrenOf } from "./children.ts";
-import { emptyShardsWarning, isSamePlacement } from "./empty-shards.ts";
+import { emptyShardsWarning } from "./empty-shards.ts";
 import { type Family, familiesOf } from "./family.ts";
 import { podWarnings, rerouteOf } from "./family-moves.ts";
 import { coveringSelector } from "./family-pods.ts";
@@ -65,7 +65,7 @@ const ALLOWED: EditVerdict = { problems: [], warnings: [] };
 function rootWarnings({ root, limits }: ShardingConfigSpec, before: ShardingConfigSpec | undefined): string[] {
   if (root === undefined) return [];
   const ignored = "spec.limits has no effect beside root: the shards divide the resources of spec.root.resourceSelector";
-  const empty = isSamePlacement(root, before?.root) ? undefined : emptyShardsWarning(root);
+  const empty = emptyShardsWarning(root, before?.root);
   return [...(limits === undefined ? [] : [ignored]), ...(empty === undefined ? [] : [empty])];
 }
 

@@ -45,7 +45,7 @@ export function createShardingSource(check = familyProblems): Source<ShardingCon
       annotationValue(config.metadata.annotations, "strip-managed-fields"),
       annotationValue(config.metadata.annotations, "confirm-moves"),
     ],
-    shownOf: (config) => joiningText(config as ShardingConfig),
+    statusInputsOf: (config) => joiningText(config as ShardingConfig),
     appNameOf: familyNameOf,
     labelledBy: labelledResources,
     appsOf: (configs) => familiesOf(configs).map((family) => appOf(family, known.of(family))),
@@ -99,13 +99,13 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     normal: root === undefined ? names : names.slice(root.spec.root?.canary === undefined ? 0 : 1),
     isByHash: root !== undefined && shards !== undefined && root.spec.root?.placement !== "Balanced",
     shardingSize: root?.spec.root?.auto?.shardingSize,
-    joining: root && joiningText(root),
+    joiningText: root && joiningText(root),
   };
   return {
     subsets: [DEFAULT_SUBSET, ...names],
     lockName: head?.spec.controller?.leaderElectionName ?? "",
     callers: { ...NO_CALLER_POLICY, stripManagedFields: configs.some(({ metadata }) => stripsManagedFields(metadata)) },
-    waitsFor: shards === undefined && root !== undefined ? waitText(root) : undefined,
+    waitsFor: shards === undefined && root !== undefined ? notPlacedText(root) : undefined,
     guard: configs.every(({ spec }) => spec.guard === "Warn") ? "Warn" : undefined,
     webhook: head?.spec.webhook,
     isPaused: configs.some(({ spec }) => spec.paused === true),
@@ -122,7 +122,7 @@ function maxMovingOf({ spec, metadata: { annotations, generation } }: ShardingCo
   return isConfirmed ? undefined : spec.root?.maxMovingPercent;
 }
 
-function waitText({ spec: { root } }: ShardingConfig): string {
+function notPlacedText({ spec: { root } }: ShardingConfig): string {
   return `the namespaces are not placed yet: StatefulSet ${root?.targetStatefulSet} has to exist`;
 }
 

@@ -9,7 +9,7 @@ import { NAME_HASHES } from "../../kube/place.ts";
 import { SLOTS, type SlotMap } from "./balanced-map.ts";
 import type { Placement } from "./placement.ts";
 
-export type StoredPlacement = NonNullable<NonNullable<ShardingStatus["placement"]>>;
+export type StoredPlacement = NonNullable<ShardingStatus["placement"]>;
 
 const schema = placementSchema
   .refine(({ active = [] }) => active.length > 0, { path: ["active"], error: "must not be empty" })
@@ -20,7 +20,7 @@ const schema = placementSchema
   .refine(({ away, waiting, losses }) => [away, waiting, losses].every(hasShardKeys), {
     error: `must name shards by their numbers, from 1 to ${MAX_NORMAL_SHARDS}`,
   })
-  .transform(placementIn)
+  .transform(parsePlacement)
   .refine(({ map }) => map === undefined || map.length === SLOTS, { path: ["map"], error: `must have ${SLOTS} bytes` })
   .refine(({ clusterMap }) => clusterMap === undefined || clusterMap.length === NAME_HASHES, {
     path: ["clusterMap"],
@@ -47,7 +47,7 @@ function namesOnly(map: SlotMap | undefined, active: readonly number[]): boolean
   return map === undefined || map.every((shard) => active.includes(shard));
 }
 
-function placementIn(stored: z.output<typeof placementSchema>): Placement {
+function parsePlacement(stored: z.output<typeof placementSchema>): Placement {
   const { joinsFrom, uneven, canaryNamespace } = stored;
   const { start, shards, active = [], away, noneReadySince, waiting, losses, moves = [] } = stored;
   return {
@@ -64,8 +64,8 @@ function placementIn(stored: z.output<typeof placementSchema>): Placement {
     moves: moves.map(({ at, namespaces }) => ({ atMs: Date.parse(at), namespaces })),
     unevenSinceMs: timeOf(uneven),
     canaryNamespace,
-    map: mapIn(stored.map),
-    clusterMap: mapIn(stored.clusterMap),
+    map: parseMap(stored.map),
+    clusterMap: parseMap(stored.clusterMap),
   };
 }
 
@@ -77,7 +77,7 @@ function timesOf(times: Readonly<Record<string, string>> = {}): Map<number, numb
   return new Map(Object.entries(times).map(([shard, time]) => [Number(shard), Date.parse(time)]));
 }
 
-function mapIn(text: string | undefined): SlotMap | undefined {
+function parseMap(text: string | undefined): SlotMap | undefined {
   return text === undefined ? undefined : Uint8Array.from(Buffer.from(text, "base64"));
 }
 
@@ -88,15 +88,15 @@ export function formatPlacement(placement: Placement): StoredPlacement {
     shards,
     active,
     away: away.size === 0 ? undefined : byShard(away, timeText),
-    noneReadySince: textOfTime(placement.noneReadySinceMs),
+    noneReadySince: optionalTimeText(placement.noneReadySinceMs),
     waiting: waiting.size === 0 ? undefined : byShard(waiting, timeText),
     losses: losses.size === 0 ? undefined : byShard(losses, ({ times, lastMs }) => ({ times, last: timeText(lastMs) })),
     moves: moves.length === 0 ? undefined : moves.map(({ atMs, namespaces }) => ({ at: timeText(atMs), namespaces })),
-    joinsFrom: textOfTime(placement.joinsFromMs),
-    uneven: textOfTime(placement.unevenSinceMs),
+    joinsFrom: optionalTimeText(placement.joinsFromMs),
+    uneven: optionalTimeText(placement.unevenSinceMs),
     canaryNamespace,
-    map: textOf(placement.map),
-    clusterMap: textOf(placement.clusterMap),
+    map: mapText(placement.map),
+    clusterMap: mapText(placement.clusterMap),
   };
 }
 
@@ -108,11 +108,11 @@ function timeText(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function textOfTime(ms: number | undefined): string | undefined {
+function optionalTimeText(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : timeText(ms);
 }
 
-function textOf(map: SlotMap | undefined): string | undefined {
+function mapText(map: SlotMap | undefined): string | undefined {
   return map && Buffer.from(map).toString("base64");
 }
 
@@ -125,16 +125,16 @@ interface PlacedRoot {
   readonly status?: { readonly placement?: unknown } | undefined;
 }
 
-/** The parts of a root's placement on which its table depends, as text: without the times. */
+/** The parts of a root's placement on which its route table depends, as text. The times are no such part. */
 export function placementInputs(root: PlacedRoot): string | undefined {
   const placement = storedPlacement(root);
   if (placement === undefined) return undefined;
   const { start, shards, active, losses, canaryNamespace, map, clusterMap } = placement;
   const lost = [...losses.keys()].sort((a, b) => a - b);
-  return JSON.stringify([start, shards, active, lost, canaryNamespace, textOf(map), textOf(clusterMap)]);
+  return JSON.stringify([start, shards, active, lost, canaryNamespace, mapText(map), mapText(clusterMap)]);
 }
 
-/** The placement of a root; undefined if it has none. @param onProblems called if it cannot be read */
+/** The placement of a root; undefined if it has none, or none that can be read. @param onProblems called in the second case */
 export function storedPlacement(
   { status }: PlacedRoot,
   onProblems: (problems: readonly Problem[]) => void = () => {},

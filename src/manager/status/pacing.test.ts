@@ -7,14 +7,14 @@ const saying = (held: number) => ({ routeVersion: 1, namespaces: { total: 3, mov
 describe("the number of held namespaces", () => {
   it("the first new number is written at once, and the next one only after a while", () => {
     expect(paceHeld(saying(0), saying(7), Number.POSITIVE_INFINITY)).toEqual({ status: saying(7) });
-    expect(paceHeld(saying(7), saying(0), 4_000)).toEqual({ status: saying(7), dueMs: 1_000 });
+    expect(paceHeld(saying(7), saying(0), 4_000)).toEqual({ status: saying(7), waitMs: 1_000 });
     expect(paceHeld(saying(7), saying(0), 5_000)).toEqual({ status: saying(0) });
   });
 
   it("other changes of a status are written at once, and a number that returns to its old value waits for nothing", () => {
     expect(paceHeld(saying(7), { ...saying(3), routeVersion: 2 }, 0)).toEqual({
       status: { ...saying(7), routeVersion: 2 },
-      dueMs: 5_000,
+      waitMs: 5_000,
     });
     expect(paceHeld(saying(7), saying(7), 0)).toEqual({ status: saying(7) });
     expect(paceHeld(undefined, saying(7), 0)).toEqual({ status: saying(7) });
@@ -54,15 +54,15 @@ const inSync: AppStatus = { ...behind, conditions: calm.conditions };
 
 describe("a status that only says that proxies are on their way", () => {
   it("is late for 5 seconds, since it is in sync then, as a rule", () => {
-    expect(paceProgress(calm, behind, 0)).toEqual({ status: calm, dueMs: 5_000 });
-    expect(paceProgress(calm, behind, 4_000)).toEqual({ status: calm, dueMs: 1_000 });
-    expect(paceProgress(calm, behind, 5_000)).toEqual({ status: behind, dueMs: undefined });
+    expect(paceProgress(calm, behind, 0)).toEqual({ status: calm, waitMs: 5_000 });
+    expect(paceProgress(calm, behind, 4_000)).toEqual({ status: calm, waitMs: 1_000 });
+    expect(paceProgress(calm, behind, 5_000)).toEqual({ status: behind, waitMs: undefined });
   });
 
   it("is late for 30 seconds if the written status says already that proxies are behind", () => {
     const later = { ...behind, proxies: { total: 2, connected: 2, synced: 0 } };
-    expect(paceProgress(behind, later, 0)).toEqual({ status: behind, dueMs: 30_000 });
-    expect(paceProgress(behind, later, 30_000)).toEqual({ status: later, dueMs: undefined });
+    expect(paceProgress(behind, later, 0)).toEqual({ status: behind, waitMs: 30_000 });
+    expect(paceProgress(behind, later, 30_000)).toEqual({ status: later, waitMs: undefined });
   });
 });
 
@@ -94,6 +94,6 @@ describe("a status is written at once", () => {
       withConditions(row("Ready", "False", "LockDenied", "other"), isBehind as never),
     ],
   ])("%s", (_what, before, status) => {
-    expect(paceProgress(before, status, 0)).toEqual({ status, dueMs: undefined });
+    expect(paceProgress(before, status, 0)).toEqual({ status, waitMs: undefined });
   });
 });

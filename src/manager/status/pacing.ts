@@ -9,35 +9,35 @@ import { conditionOf } from "./facts.ts";
 
 export interface Paced {
   readonly status: AppStatus;
-  /** After this time the present status is to be written; undefined: nothing of it is late. */
-  readonly dueMs: number | undefined;
+  /** The time until the present status is to be written; undefined: nothing of it is late. */
+  readonly waitMs: number | undefined;
 }
 
 const HELD_EVERY_MS = 5_000;
 
-/** Limits how often the status gets a new number of held namespaces: every waiting request changes it. */
+/** Limits how often the status gets a new number of held namespaces, because each waiting request changes the number. */
 export function paceHeld(before: AppStatus | undefined, status: AppStatus, sinceWrittenMs: number): Paced {
   const written = before?.namespaces?.held;
   const { namespaces } = status;
   if (written === undefined || namespaces === undefined || namespaces.held === written || sinceWrittenMs >= HELD_EVERY_MS)
-    return { status, dueMs: undefined };
-  return { status: { ...status, namespaces: { ...namespaces, held: written } }, dueMs: HELD_EVERY_MS - sinceWrittenMs };
+    return { status, waitMs: undefined };
+  return { status: { ...status, namespaces: { ...namespaces, held: written } }, waitMs: HELD_EVERY_MS - sinceWrittenMs };
 }
 
-/** Until then most proxies have acknowledged, and the status is written once, with Converged True. */
+/** Most proxies have acknowledged earlier. So the status is usually written only once, with Converged True. */
 const FIRST_PROGRESS_MS = 5_000;
-/** The status says already that proxies are behind. */
+/** The same if the written status says already that proxies are behind. */
 const NEXT_PROGRESS_MS = 30_000;
 
-/** @param waitedMs for how long the status has been only progress beyond `before` */
+/** Delays a status that differs from `before` only by progress. @param waitedMs for how long that has been so */
 export function paceProgress(before: AppStatus | undefined, status: AppStatus, waitedMs: number): Paced {
-  if (before === undefined || !isProgress(before, status)) return { status, dueMs: undefined };
+  if (before === undefined || !isProgress(before, status)) return { status, waitMs: undefined };
   const limitMs = conditionOf(before, "Converged")?.status === "True" ? FIRST_PROGRESS_MS : NEXT_PROGRESS_MS;
-  return waitedMs >= limitMs ? { status, dueMs: undefined } : { status: before, dueMs: limitMs - waitedMs };
+  return waitedMs >= limitMs ? { status, waitMs: undefined } : { status: before, waitMs: limitMs - waitedMs };
 }
 
-/** True if the only news is that connected proxies are on their way to a route that moves nothing. */
-export function isProgress(before: AppStatus, status: AppStatus): boolean {
+/** True if nothing differs but what changes while connected proxies acknowledge a route that moves nothing. */
+function isProgress(before: AppStatus, status: AppStatus): boolean {
   const [was, is] = [before, status].map((each) => conditionOf(each, "Converged")?.reason);
   if (is !== "ProxiesBehind" || (was !== "InSync" && was !== "ProxiesBehind")) return false;
   return status.handover === undefined && isDeepEqual(withoutProgress(before), withoutProgress(status));
@@ -63,7 +63,7 @@ function withoutProgress(status: ShardingStatus): object {
   };
 }
 
-/** Then a new message is no news for a person. */
+/** True if only numbers in the message of the condition change, which nobody has to read at once. */
 function countsNamespaces({ type, status }: Condition): boolean {
   return status === "True" || type === "Balanced";
 }

@@ -60,8 +60,8 @@ export function readyVerdict(facts: StatusFacts, summary: Summary): Verdict {
   const fault = refusedSnapshot(facts) ?? conflict(facts, counts) ?? urgent[0];
   if (fault !== undefined) return { ...fault, message: fault.message + addition(fault, stalled) };
   if (stalled !== undefined) return { status: "False", reason: stalled.reason, message: messageOf(stalled) };
-  const gap = others[0] ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lostProxy(facts, counts);
-  if (gap !== undefined) return gap;
+  const lesserFault = others[0] ?? withoutPods(facts, counts) ?? behind(facts, counts) ?? lostProxy(facts, counts);
+  if (lesserFault !== undefined) return lesserFault;
   return readyText(facts, summary);
 }
 
@@ -82,9 +82,9 @@ function notStartedText(pods: StatusFacts["pods"]): string {
 }
 
 /** The text about an old wait in addition to another reason: only its remedy if both reasons are the same. */
-function addition(isFalse: Verdict, stalled: Stalled | undefined): string {
+function addition(fault: Verdict, stalled: Stalled | undefined): string {
   if (stalled === undefined) return "";
-  return stalled.reason === isFalse.reason ? REMEDY_MARK + stalled.remedy : `; ${messageOf(stalled)}`;
+  return stalled.reason === fault.reason ? REMEDY_MARK + stalled.remedy : `; ${messageOf(stalled)}`;
 }
 
 function refusedSnapshot(facts: StatusFacts): Ready | undefined {
@@ -117,7 +117,7 @@ function withoutPods(facts: StatusFacts, { owned }: Counts): Ready | undefined {
   const [empty, ...more] = emptySubsets(facts, owned);
   if (empty === undefined) return undefined;
   const what = subsetsByLabels(facts.plan).has(empty) ? "objects by their labels" : countText(owned.get(empty) ?? 0, "namespace");
-  const others = more.length === 0 ? "" : `; so it is with ${countText(more.length, "other subset")}`;
+  const others = more.length === 0 ? "" : `; the same is true of ${countText(more.length, "other subset")}`;
   const pending = notStartedText(facts.pods.filter(({ subset }) => subset === empty));
   const message = `${subsetText(empty)} owns ${what} and has no ready pod, so nothing reconciles there${pending}${others}`;
   return { status: "False", reason: "SubsetWithoutPods", message };
@@ -130,14 +130,14 @@ function emptySubsets({ plan, pods }: StatusFacts, owned: Counts["owned"]): stri
   return plan.subsets.filter((name) => ((owned.get(name) ?? 0) > 0 || byLabels.has(name)) && !served.has(name));
 }
 
-/** For each subset that is not ready the reason, judged by its own pods. What delays a handover is no part of it. */
+/** Why a subset is not ready, judged by its own pods, for each such subset. The wait of a handover is no such reason. */
 export function subsetFaults(facts: StatusFacts, counts: Counts): ReadonlyMap<string, string> {
-  const byEmptiness = new Set(emptySubsets(facts, counts.owned));
+  const emptyNames = new Set(emptySubsets(facts, counts.owned));
   const podsOf = Map.groupBy(facts.pods, ({ subset }) => subset);
   const faults = facts.plan.subsets.map((name): [string, string | undefined] => {
     const own = { ...facts, pods: podsOf.get(name) ?? [] };
     const withoutProxy = barePods(own).length > 0 ? "NotIntercepted" : undefined;
-    const empty = byEmptiness.has(name) ? "SubsetWithoutPods" : undefined;
+    const empty = emptyNames.has(name) ? "SubsetWithoutPods" : undefined;
     const late = [behind(own, counts), lostProxy(own, counts)].find((verdict) => verdict?.status === "False");
     return [name, (refusedSnapshot(own) ?? conflict(own, counts))?.reason ?? withoutProxy ?? empty ?? late?.reason];
   });

@@ -14,7 +14,7 @@ import type { Store } from "../../runtime/store.ts";
 import type { App, SourceObject } from "../apps/app.ts";
 import { CONDITIONS, type Warning } from "./app-status.ts";
 import { ageMs, conditionOf, countText, LOST_AFTER_MS, nextStepMs } from "./facts.ts";
-import { paceHeld, paceProgress } from "./pacing.ts";
+import { type Paced, paceHeld, paceProgress } from "./pacing.ts";
 
 export interface StatusFeedOptions {
   readonly resource: Resource<SourceObject>;
@@ -63,31 +63,33 @@ export function createStatusFeed({ resource, client, store, events, clock, obser
       const { object } = app;
       const key = formatRequest(app.ref);
       const nowMs = clock.now();
-      const elapsedMs = clock.monotonicMs();
+      const monotonicMs = clock.monotonicMs();
       const now = new Date(nowMs).toISOString();
-      const lateSinceMs = late.get(key)?.sinceMs ?? elapsedMs;
-      let change: { before: AppStatus | undefined; after: AppStatus; made: AppStatus; dueMs: (number | undefined)[] } | undefined;
+      const lateSinceMs = late.get(key)?.sinceMs ?? monotonicMs;
+      let change: { before: AppStatus | undefined; made: AppStatus; held: Paced; progress: Paced } | undefined;
       const desired = (current: SourceObject): AppStatus => {
         change = undefined;
         if (!isSameSpec(current, object)) return current.status ?? {};
         const writtenMs = heldWrittenMs.get(key) ?? Number.NEGATIVE_INFINITY;
         const before = readStatus(current.status);
         const made = make(before, now);
-        const held = paceHeld(before, made, elapsedMs - writtenMs);
-        const paced = paceProgress(before, held.status, elapsedMs - lateSinceMs);
-        change = { before, after: paced.status, made, dueMs: [held.dueMs, paced.dueMs] };
-        return displayedStatus(paced.status);
+        const held = paceHeld(before, made, monotonicMs - writtenMs);
+        const progress = paceProgress(before, held.status, monotonicMs - lateSinceMs);
+        change = { before, made, held, progress };
+        return displayedStatus(progress.status);
       };
-      const after = await writeStatus(client, resource, newest(app), desired, { signal });
-      if (after === undefined || change === undefined) return { isWritten: false };
-      store.wrote(after);
-      if (change.after.namespaces?.held !== change.before?.namespaces?.held) heldWrittenMs.set(key, elapsedMs);
-      if (change.dueMs[1] === undefined) late.delete(key);
-      else late.set(key, { sinceMs: lateSinceMs, ownersHashes: change.made.ownersHashes });
-      observed?.statusWritten(change.before, change.after, nowMs);
-      for (const { type, reason, message } of appEvents(change.before, change.after)) events.event(object, type, reason, message);
-      const due = [nextLookMs(change.after, now), ...change.dueMs].filter((ms) => ms !== undefined);
-      return { isWritten: true, ...(due.length === 0 ? {} : { requeueAfterMs: Math.min(...due) }) };
+      const written = await writeStatus(client, resource, newest(app), desired, { signal });
+      if (written === undefined || change === undefined) return { isWritten: false };
+      store.wrote(written);
+      const { before, made, held, progress } = change;
+      const after = progress.status;
+      if (after.namespaces?.held !== before?.namespaces?.held) heldWrittenMs.set(key, monotonicMs);
+      if (progress.waitMs === undefined) late.delete(key);
+      else late.set(key, { sinceMs: lateSinceMs, ownersHashes: made.ownersHashes });
+      observed?.statusWritten(before, after, nowMs);
+      for (const { type, reason, message } of appEvents(before, after)) events.event(object, type, reason, message);
+      const waitsMs = [nextLookMs(after, now), held.waitMs, progress.waitMs].filter((ms) => ms !== undefined);
+      return { isWritten: true, ...(waitsMs.length === 0 ? {} : { requeueAfterMs: Math.min(...waitsMs) }) };
     },
     forget(app: Request) {
       heldWrittenMs.delete(formatRequest(app));

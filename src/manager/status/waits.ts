@@ -15,7 +15,7 @@ interface Explanation {
   readonly remedy: string;
 }
 
-const GO = "its claim ends with the pod: delete the pod if it does not come back";
+const DELETE_POD = "its claim ends with the pod: delete the pod if it does not come back";
 
 interface Details {
   readonly pod: string;
@@ -33,14 +33,14 @@ function forceText({ pod, namespace, leftNode }: Details): string {
 }
 
 const EXPLANATIONS = {
-  NotAcknowledged: () => ({ why: "its proxy has not acknowledged the change", remedy: `read the proxy's log; ${GO}` }),
+  NotAcknowledged: () => ({ why: "its proxy has not acknowledged the change", remedy: `read the proxy's log; ${DELETE_POD}` }),
   WriteInFlight: ({ pod, writes }: Details) => ({
     why: `${countSteps(writes)} ${writes === 1 ? "write" : "writes"} in flight`,
     remedy: `a webhook or the API server delays the write; deleting pod ${pod} ends the wait`,
   }),
   NotReported: ({ isConnected }: Details) => ({
     why: isConnected ? "its proxy has not reported its claims yet" : "its proxy has not connected yet",
-    remedy: `check in the log of its proxy whether it reaches the manager, and why the manager does not serve it; ${GO}`,
+    remedy: `check in the log of its proxy whether it reaches the manager, and why the manager does not serve it; ${DELETE_POD}`,
   }),
   NotStarted: ({ pod, isUnstarted }: Details) => ({
     why: isUnstarted
@@ -50,7 +50,7 @@ const EXPLANATIONS = {
   }),
   NotConnected: (details: Details) =>
     details.leftNode === undefined
-      ? { why: "its proxy is not connected and may still write", remedy: `check that its node is reachable; ${GO}` }
+      ? { why: "its proxy is not connected and may still write", remedy: `check that its node is reachable; ${DELETE_POD}` }
       : { why: `its node ${details.leftNode} does not answer, and it may still write`, remedy: forceText(details) },
   PodGone: () => ({
     why: "the pod was deleted before its containers were seen to end; its token is accepted for 10 s more",

@@ -21,7 +21,7 @@ import { storedPlacement } from "../stored-placement.ts";
 
 /** Makes a burst of changes of a family's status one reconcile. */
 const DEBOUNCE_MS = 100;
-/** The statuses of a family's children are written at most as often. */
+/** The statuses of a family's configs are written at most once in this time. */
 const STATUS_EVERY_MS = 5_000;
 
 type ShardsControllerOptions = ControllerBase & Pick<ManagerContext, "apps" | "clock">;
@@ -47,7 +47,12 @@ export function createShardsReconciler({ client, configs, apps, log, clock }: Sh
     if (written !== undefined) configs.wrote(written);
   };
 
-  async function keep(root: ShardingConfig, child: ShardingConfig, existing: ShardingConfig | undefined, signal: AbortSignal) {
+  async function keepChild(
+    root: ShardingConfig,
+    child: ShardingConfig,
+    existing: ShardingConfig | undefined,
+    signal: AbortSignal,
+  ) {
     const { name } = child.metadata;
     if (existing === undefined) {
       remember(await ensure(client, SHARDING_CONFIGS, undefined, child, { signal }));
@@ -82,14 +87,14 @@ export function createShardsReconciler({ client, configs, apps, log, clock }: Sh
     const desired = placement === undefined || !isLive(app) ? [] : childrenOf(root, placement);
     for (const child of desired) {
       const existing = all.find(({ metadata }) => metadata.name === child.metadata.name);
-      await keep(root, child, existing, signal);
+      await keepChild(root, child, existing, signal);
     }
     const names = new Set(desired.map(({ metadata }) => metadata.name));
     const surplus = all.filter((each) => isControlledBy(each, root) && !names.has(each.metadata.name));
     for (const child of surplus) await remove(child, signal);
   }
 
-  /** Returns the time after which they are to be written; undefined if they are as they should be. */
+  /** Writes the statuses that differ. If it is too early for that, returns the time to wait. */
   async function keepStatuses(app: App, members: readonly ShardingConfig[], signal: AbortSignal): Promise<number | undefined> {
     const key = formatRequest(app.ref);
     const now = wholeSeconds(clock.now());

@@ -36,6 +36,7 @@ rules:
 /** Permissions that this run does not use, and the cases that use them. */
 const RARE: Readonly<Record<string, string>> = {
   "get ctrlmesh.kruise.io/virtualapps": "after a conflict",
+  "get ctrlmesh.kusionstack.io/shardingconfigs": "the same",
   "get ctrlmesh.kruise.io/trafficpolicies": "the same",
   "get ctrlmesh.kusionstack.io/circuitbreakers": "the same",
   "get ctrlmesh.kusionstack.io/faultinjections": "the same",

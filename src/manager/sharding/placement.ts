@@ -151,10 +151,12 @@ function mapsOf(
   const clusterMap = root.clusterScoped === "ByName" ? keptMap(isSame, previous?.clusterMap, active, clusterCounts) : undefined;
   const counts = countNamespaces(names);
   const map = keptMap(isSame, previous?.map, active, counts);
-  if (!isUneven(loadsOf(map, active, counts))) return { map, clusterMap, unevenSinceMs: undefined };
+  const isUnevenBy = (by: SlotMap) => isUneven(loadsOf(by, active, counts));
+  if (!isUnevenBy(map)) return { map, clusterMap, unevenSinceMs: undefined };
   const sinceMs = Math.min(previous?.unevenSinceMs ?? nowMs, nowMs);
   if (nowMs - sinceMs < UNEVEN_MS) return { map, clusterMap, unevenSinceMs: sinceMs };
-  return { map: balancedMap(map, active, counts, 1), clusterMap, unevenSinceMs: nowMs };
+  const evened = balancedMap(map, active, counts, 1);
+  return { map: evened, clusterMap, unevenSinceMs: isUnevenBy(evened) ? nowMs : undefined };
 }
 
 function keptMap(isSame: boolean, previous: SlotMap | undefined, active: readonly number[], counts: SlotCounts): SlotMap {

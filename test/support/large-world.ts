@@ -48,6 +48,8 @@ export async function largeWorld({ shards, namespaces, families }: LargeWorldOpt
   const [client, clock, log, random] = [createFakeKubeClient(), systemClock, silentLogger(), Math.random];
   const names = Array.from({ length: namespaces }, (_, at) => `namespace-${at}`);
   const counts = countNamespaces(names);
+  // An answer of an API server takes at least a turn of the event loop.
+  client.before = () => new Promise((resolve) => void setImmediate(resolve));
   let map = balancedMap(undefined, numbersUpTo(shards), counts);
   let active = numbersUpTo(shards);
 

@@ -38,9 +38,16 @@ export function retainedBetween(from: SubsetTable, to: SubsetTable): readonly Re
   const classes = new Map<string, { readonly rules: readonly RetainedRule[]; readonly namespaces: Set<string> }>();
   // Namespaces with equal states in both tables are compared once.
   const known = new Map<string, Set<string> | undefined>();
+  // Most classes of the next table are alike for one subset.
+  const knownByRules = new Map<string, Set<string> | undefined>();
   const retainedClassOf = (namespace: string): Set<string> | undefined => {
     const [owned, shown] = [ownedIn(from, namespace), shownBefore.get(namespace)?.rules ?? []];
     const next = ownedIn(to, namespace);
+    const key = JSON.stringify([owned, shown, next]);
+    if (!knownByRules.has(key)) knownByRules.set(key, retainedClassBy(owned, shown, next));
+    return knownByRules.get(key);
+  };
+  const retainedClassBy = (owned: RetainedRule[], shown: readonly RetainedRule[], next: RetainedRule[]) => {
     const rules = canonicalRules(
       [movesBefore.lists, movesNext.lists, owned, shown, next],
       (group, resource) =>

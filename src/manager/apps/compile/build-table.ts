@@ -1,7 +1,7 @@
 // Builds a route table from the rules of an app and the namespaces, step by step. Pure. Invariants: a step
 // judges one namespace, so the caller may pause after each; with an earlier table only the changed namespaces
 // are judged; if nothing differs, the result is the earlier table itself, so all comparisons with it stay valid.
-import { withPlaces } from "../../../route/place-lists.ts";
+import { placeLists, withPlaces } from "../../../route/place-lists.ts";
 import type { RouteTable } from "../../../route/table.ts";
 import type { Matches, NamespaceFacts, RouteSpec } from "./route-spec.ts";
 
@@ -37,6 +37,8 @@ export function* buildTable(
     if (classes.entries > MAX_TABLE_ENTRIES) return undefined;
     yield;
   }
+  placeLists(classOf); // a step of its own: the plan needs the lists
+  yield;
   return { rules: route.rules, classes: classes.list, classOf, sharedResources: route.sharedResources, fenced: new Set() };
 }
 

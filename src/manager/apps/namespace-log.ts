@@ -1,19 +1,19 @@
 // The latest changes of namespaces on which the routes of a source kind depend, so that a table is compiled
-// for these alone. Invariant: after a change that the log has forgotten, `since` does not answer, and the
+// for these alone. Invariant: if the log has forgotten one of the changes, `since` returns undefined, and the
 // caller has to look at all namespaces.
 import type { KubeObject } from "../../kube/types.ts";
 import { labelsChanged, type Predicate } from "../../runtime/controller.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { Source } from "./app.ts";
 
-/** Beyond it, to compile all namespaces costs little more. */
+/** After more changes, compiling all namespaces costs little more. */
 const MAX_CHANGES = 2_048;
 
-const livesChanged: Predicate = (change) => change.type !== "updated";
+const namesChanged: Predicate = (change) => change.type !== "updated";
 
 /** Passes the changes of namespaces on which the routes of this kind depend. */
 export function routesChanged({ readsNamespaceLabels }: Pick<Source, "readsNamespaceLabels">): Predicate {
-  return readsNamespaceLabels ? labelsChanged : livesChanged;
+  return readsNamespaceLabels ? labelsChanged : namesChanged;
 }
 
 export function createNamespaceLog(

@@ -7,7 +7,7 @@ import type { EventType } from "../../runtime/events.ts";
 import { compareNames } from "../sharding/shards.ts";
 import { type RolloutFacts, type RolloutStatus, type RollPod, type RollRecord, recordOf } from "./roll-facts.ts";
 import { type Blocker, rolloutBlocker } from "./rollout-blocker.ts";
-import { selectShards, unknownText } from "./select-shards.ts";
+import { selectShards, unknownPartText } from "./select-shards.ts";
 
 /** Its record and its status are stored before it is carried out. */
 export type RolloutStep =
@@ -48,8 +48,11 @@ export function planRollout(facts: RolloutFacts): RolloutStep {
   }
   const record = recordOf(stored, updateRevision, wantedNames, facts.pods);
   const selection = selectShards(rollingLabel, facts.shards);
-  if (selection.unknown !== undefined) {
-    return { ...waitFor("UnknownShard", unknownText(selection.unknown, facts.shards), { revision: updateRevision }), record };
+  if (selection.unknownPart !== undefined) {
+    return {
+      ...waitFor("UnknownShard", unknownPartText(selection.unknownPart, facts.shards), { revision: updateRevision }),
+      record,
+    };
   }
   return planShards(facts, record, wantedNames, selection.shards);
 }

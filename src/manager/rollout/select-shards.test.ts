@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { selectShards, unknownText } from "./select-shards.ts";
+import { selectShards, unknownPartText } from "./select-shards.ts";
 
 const NORMAL = Array.from({ length: 12 }, (_, index) => `foo-${index + 1}-normal`);
 const SHARDS = ["foo-0-canary", ...NORMAL, ""];
@@ -26,14 +26,14 @@ describe("selectShards", () => {
     ["canary_norml", "norml"],
     ["canary__normal", ""],
     ["canary_all", "all"],
-  ])("selects nothing by %s, one part of which no name contains", (value, unknown) => {
-    expect(selectShards(value, SHARDS)).toEqual({ unknown });
+  ])("selects nothing by %s, one part of which no name contains", (value, unknownPart) => {
+    expect(selectShards(value, SHARDS)).toEqual({ unknownPart });
   });
 });
 
-it("the message about a part that selects nothing lists what is possible", () => {
-  expect(unknownText("norml", SHARDS)).toBe(
-    'the label rolling of the StatefulSet selects no shard by "norml": set it to all, or to names of shards or parts of names, such as canary or normal, with "_" between them; the shards are foo-0-canary, foo-1-normal, foo-2-normal, foo-3-normal, foo-4-normal and 8 more',
+it("the message about a part that selects nothing lists the shards", () => {
+  expect(unknownPartText("norml", SHARDS)).toBe(
+    '"norml" in the label rolling of the StatefulSet selects no shard: set the label to all, or to names of shards or parts of names, such as canary or normal, with "_" between them; the shards are foo-0-canary, foo-1-normal, foo-2-normal, foo-3-normal, foo-4-normal and 8 more',
   );
-  expect(unknownText("x", ["foo-1-normal", ""])).toMatch(/; the shards are foo-1-normal$/);
+  expect(unknownPartText("x", ["foo-1-normal", ""])).toMatch(/; the shards are foo-1-normal$/);
 });

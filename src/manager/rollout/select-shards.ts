@@ -1,10 +1,11 @@
-// The shards that the label `rolling` of a StatefulSet selects. Pure. Invariant: a part of the value that
-// selects nothing selects nothing else either, so a misspelled name never rolls out other shards.
+// The shards that the label `rolling` of a StatefulSet selects. Pure. Invariant: if one part of the value
+// selects no shard, the whole value selects none, so a misspelled name rolls out nothing.
+import { nameList } from "../../base/name-list.ts";
 
 type Selection =
-  | { readonly shards: readonly string[]; readonly unknown?: undefined }
+  | { readonly shards: readonly string[]; readonly unknownPart?: undefined }
   /** The first part of the value that selects no shard. */
-  | { readonly unknown: string };
+  | { readonly unknownPart: string };
 
 const SEPARATOR = "_"; // no name of a shard contains it
 const ALL = ["", "all"];
@@ -19,7 +20,7 @@ export function selectShards(value: string, shards: readonly string[]): Selectio
   const selected = new Set<string>();
   for (const part of value.split(SEPARATOR)) {
     const names = shardsNamed(part, shards);
-    if (names.length === 0) return { unknown: part };
+    if (names.length === 0) return { unknownPart: part };
     for (const name of names) selected.add(name);
   }
   return { shards: shards.filter((shard) => selected.has(shard)) };
@@ -32,9 +33,7 @@ function shardsNamed(part: string, shards: readonly string[]): readonly string[]
 
 const MAX_LISTED = 5;
 
-export function unknownText(part: string, shards: readonly string[]): string {
+export function unknownPartText(part: string, shards: readonly string[]): string {
   const names = shards.filter((shard) => shard !== "");
-  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : "";
-  const listed = `${names.slice(0, MAX_LISTED).join(", ")}${more}`;
-  return `the label rolling of the StatefulSet selects no shard by ${JSON.stringify(part)}: set it to all, or to names of shards or parts of names, such as canary or normal, with "${SEPARATOR}" between them; the shards are ${listed}`;
+  return `${JSON.stringify(part)} in the label rolling of the StatefulSet selects no shard: set the label to all, or to names of shards or parts of names, such as canary or normal, with "${SEPARATOR}" between them; the shards are ${nameList(names, MAX_LISTED)}`;
 }

@@ -1,6 +1,6 @@
 // The Balanced map of namespaces to shards: a hash of the name gives one of 1,024 slots, and each slot has a
 // shard. Pure. Invariants: every slot belongs to an active shard. A shard that joins gets its part, within
-// one slot. Only the namespaces of the shards that left, and as many as the parts of the others need, move.
+// one slot. The namespaces of the shards that left move, and of the others only as many as the parts need.
 //
 // Slots without a namespace are spread too, so that the numbers stay even when more namespaces come.
 // Cluster-scoped names are divided in the same way; each of their 32 hashes is a slot.
@@ -39,7 +39,7 @@ export function slotOf(name: string): number {
 /**
  * The map for these active shards, with few changes to the previous map.
  * @param active not empty
- * @param maxGivers the number of shards that may give slots to others; those of shards that left do not count
+ * @param maxGivers how many of the active shards may give slots to others
  */
 export function balancedMap(
   previous: SlotMap | undefined,
@@ -95,7 +95,7 @@ function setParts(holders: readonly Holder[], counts: SlotCounts): void {
   for (const [at, holder] of fullestFirst.entries()) holder.part = Math.floor(all / holders.length) + (at < larger ? 1 : 0);
 }
 
-/** Gives each free slot, the fullest first, to the shard that lacks most namespaces, or then has fewest slots. */
+/** Gives each free slot, the fullest first, to the shard that lacks most namespaces, and of several such to that with fewest slots. */
 function dealFreeSlots(free: readonly number[], holders: readonly Holder[], counts: SlotCounts): void {
   for (const slot of [...free].sort((a, b) => (counts[b] ?? 0) - (counts[a] ?? 0) || a - b)) {
     const holder = cheapest(holders, (each) => each.namespaces - each.part + each.slots.size / (counts.length + 1));
@@ -104,25 +104,26 @@ function dealFreeSlots(free: readonly number[], holders: readonly Holder[], coun
 }
 
 /**
- * Moves slots from shards with more than their part to shards with less. It ends when no such move is left
- * and no shard is further from its part than the fullest slot. A shard that has given a slot gets none.
+ * Moves slots from shards with more than their part to shards with less. It ends when no such move is left and
+ * no shard is further from its part than the fullest slot, or when `maxGivers` shards have no more to give. A
+ * shard that has given a slot gets none.
  */
 function fillParts(holders: readonly Holder[], counts: SlotCounts, maxGivers: number): void {
   const fullestSlot = Math.max(...counts);
-  const losers = new Set<Holder>();
-  const mayGive = (holder: Holder) => losers.size < maxGivers || losers.has(holder);
+  const pastGivers = new Set<Holder>();
+  const mayGive = (holder: Holder) => pastGivers.size < maxGivers || pastGivers.has(holder);
   for (;;) {
     const receiver = cheapest(
-      holders.filter((each) => !losers.has(each)),
+      holders.filter((each) => !pastGivers.has(each)),
       excess,
     );
     if (receiver === undefined) return;
     const givers = holders.filter(mayGive);
     const isFar = (giver: Holder) =>
       Math.max(excess(giver), -excess(receiver)) > fullestSlot || isUneven(holders.map(({ namespaces }) => namespaces));
-    const gift = giftFor(receiver, givers, losers, counts) ?? unevenGift(receiver, givers, counts, isFar);
+    const gift = giftFor(receiver, givers, pastGivers, counts) ?? unevenGift(receiver, givers, counts, isFar);
     if (gift === undefined) return;
-    losers.add(gift.giver);
+    pastGivers.add(gift.giver);
     moveSlot(gift.giver, receiver, gift.slot, counts);
   }
 }
@@ -136,11 +137,11 @@ interface Gift {
 function giftFor(
   receiver: Holder,
   holders: readonly Holder[],
-  losers: ReadonlySet<Holder>,
+  pastGivers: ReadonlySet<Holder>,
   counts: SlotCounts,
 ): Gift | undefined {
   const givers = holders.filter((each) => excess(each) > 0);
-  givers.sort((a, b) => Number(losers.has(b)) - Number(losers.has(a)) || excess(b) - excess(a) || a.shard - b.shard);
+  givers.sort((a, b) => Number(pastGivers.has(b)) - Number(pastGivers.has(a)) || excess(b) - excess(a) || a.shard - b.shard);
   for (const giver of givers) {
     const most = Math.min(-excess(receiver), excess(giver) + Math.floor(giver.part * OVERDRAFT));
     const slot = slotToGive(giver, receiver, most, counts);
@@ -150,9 +151,10 @@ function giftFor(
 }
 
 /**
- * A slot of a shard with more namespaces than the receiver, the fullest first; the giver may then have less than
- * its part. Any slot that evens out the two, if they are far from even; else one that leaves the giver no less than
- * the receiver. @param isFar a shard is further from its part than the fullest slot, or the shards are uneven
+ * A slot of a shard with more namespaces than the receiver, even if the giver then has less than its part. If they
+ * are far from even, any slot that brings the two closer. Otherwise a slot after which the giver has at least as
+ * many namespaces as the receiver.
+ * @param isFar the giver or the receiver is further from its part than the fullest slot, or the shards are uneven
  */
 function unevenGift(
   receiver: Holder,

@@ -2,7 +2,7 @@
 
 /** The largest even ratio of a shard's number of namespaces to the mean, and of the mean to that number. */
 const MAX_SKEW = 1.5;
-/** One namespace more or less than an even division gives is even, whatever the ratio. */
+/** A difference of one namespace from an even division still counts as even, whatever the ratio. */
 const TOLERANCE = 1;
 
 /** True if a shard owns far more or far fewer namespaces than the mean. @param owned the number of each shard */

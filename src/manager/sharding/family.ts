@@ -1,10 +1,12 @@
 // Groups the ShardingConfigs of one namespace into families. Pure; never throws, even for refused specs.
 // Invariants: every config that is not a child is in exactly one family; a child is a view of its root and
 // decides nothing. A conflict between two families is a problem of both, and names both.
+
 import { fieldAt } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
+import { nameList } from "../../base/name-list.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { compareNames } from "./shards.ts";
 
@@ -102,8 +104,7 @@ function tooManyText(count: number): string {
 
 function titleOf({ configs }: Family): string {
   const names = configs.map((config) => JSON.stringify(nameOf(config)));
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
-  return `${names.slice(0, MAX_NAMES).join(", ")}${more}`;
+  return nameList(names, MAX_NAMES);
 }
 
 function nameOf({ metadata }: ShardingConfig): string {

@@ -1,6 +1,8 @@
 // Which ready shards of a root wait for namespaces, and why, as a text for its status. Pure.
+
 import { autoOf, type ShardingConfig, type ShardingRoot } from "../../api/sharding-config.ts";
 import { normalShardName } from "../../api/sharding-keys.ts";
+import { nameList } from "../../base/name-list.ts";
 import { holdMs } from "./membership.ts";
 import type { Placement } from "./placement.ts";
 import { storedPlacement } from "./stored-placement.ts";
@@ -15,9 +17,7 @@ export function joiningText(config: ShardingConfig): string | undefined {
   const [first] = placement?.waiting.keys() ?? [];
   if (root === undefined || placement === undefined || first === undefined) return undefined;
   const names = [...placement.waiting.keys()].map((shard) => normalShardName(root.prefix, shard));
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
-  const shown = `${names.slice(0, MAX_NAMES).join(", ")}${more}`;
-  return `${shown} ${names.length === 1 ? "is" : "are"} ready and will get namespaces ${waitText(placement, first, root)}`;
+  return `${nameList(names, MAX_NAMES)} ${names.length === 1 ? "is" : "are"} ready and will get namespaces ${waitText(placement, first, root)}`;
 }
 
 function waitText(placement: Placement, first: number, root: ShardingRoot): string {

@@ -1,7 +1,9 @@
 // The validating webhook of the pods that ask for the proxy by a label, as KusionStack's mesh defines it.
-// Invariant: such a pod has the proxy or is refused. So a selector that misses a pod, or an entry that the
-// API server does not use yet, makes no second writer.
+// Invariant: such a pod has the proxy or is refused. So a pod that no selector matches, or for which the API
+// server does not use the app's entry yet, cannot become a second writer.
+
 import { PROXY_REQUESTS } from "../../../api/sharding-keys.ts";
+import { nameList } from "../../../base/name-list.ts";
 import type { Pod } from "../../../kube/client/resources.ts";
 import { type App, type Apps, endingText, isLive, type Source } from "../../apps/app.ts";
 import { carriesProxy } from "../../facts/injected-pod.ts";
@@ -20,7 +22,7 @@ export function createAskedProxyWebhook({ apps, sources }: AskedProxyOptions): R
     const wrong = whyNotAPod(request);
     if (wrong !== undefined) return { allowed: false, reason: "BadRequest", message: wrong };
     const pod = request.object as Pod;
-    // Whether the proxy is as it must be is the question of the app's own entry.
+    // The app's own entry checks whether the proxy is as it must be.
     if (carriesProxy(pod)) return { allowed: true };
     const asked = PROXY_REQUESTS.filter((key) => pod.metadata.labels?.[key] === "true");
     if (asked.length === 0) return { allowed: true };
@@ -44,8 +46,7 @@ function refusal({ kinds, asked, pod, namespace, apps }: AskingPod): AdmissionAn
   const app = apps.find(({ pods }) => pods.selects(pod.metadata.labels));
   if (app !== undefined) return forbidden(`${asks} and has none: ${missingText(app)}`);
   const names = apps.map(nameOf);
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
-  const others = names.length === 0 ? "" : ` (there are ${names.slice(0, MAX_NAMES).join(", ")}${more})`;
+  const others = names.length === 0 ? "" : ` (there are ${nameList(names, MAX_NAMES)})`;
   return forbidden(
     `${asks}, but no ${kinds} of namespace ${namespace} selects it${others}. Without the proxy it would write beside the operator's other pods. Correct the selector, or remove the label`,
   );

@@ -14,13 +14,13 @@ describe("a key of KusionStack's mesh on a pod", () => {
     ]);
   });
 
-  it("gets none if it has an effect, or is only not needed", () => {
+  it("gets none for a label that has an effect, or that is only not needed", () => {
     const labels = { [`${PREFIX}enable-proxy`]: "true", [`${PREFIX}watching`]: "true", app: "shop", "log-path": "x" };
     expect(podKeyWarnings({ labels }, [])).toEqual([]);
     expect(podKeyWarnings({}, [])).toEqual([]);
   });
 
-  it("gets one if it asks for no proxy, since the selector decides", () => {
+  it("gets one for a label that declines the proxy, since the selector decides", () => {
     expect(podKeyWarnings({ labels: { [`${PREFIX}inject-proxy`]: "false" } }, [])).toEqual([
       `label ${PREFIX}inject-proxy has no effect here unless it is true: the selector decides who gets the proxy`,
     ]);

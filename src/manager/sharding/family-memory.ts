@@ -4,7 +4,7 @@
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import type { Family } from "./family.ts";
 
-/** Stands for all versions of one config that differ only in their status, except for the placement, or in other ignored fields. */
+/** Stands for all versions of one config that have the same spec, owners, labels, annotations and placement. */
 type Edition = object;
 
 interface Known<T> {

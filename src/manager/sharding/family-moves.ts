@@ -1,4 +1,5 @@
-// What an edit of a family moves: the routes before and after it, and a warning if shards get other pods. Pure.
+// What admission says an edit of a family moves: the routes before and after it, and a warning if shards get other
+// pods. Pure.
 import { autoOf, type ShardingConfig } from "../../api/sharding-config.ts";
 import type { Reroute } from "../apps/app.ts";
 import type { Family } from "./family.ts";

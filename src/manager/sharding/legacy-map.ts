@@ -17,7 +17,7 @@ export function legacyMap(members: readonly number[], active: readonly number[])
   });
 }
 
-/** The active shard that serves a hash of a lost shard. By rendezvous hashing, it changes only if it is lost too. */
+/** The active shard that serves a hash of a lost shard. By rendezvous hashing, it changes only if it is lost too, or if a shard of a higher rank joins. */
 function standIn(hash: number, active: readonly number[]): number {
   const rank = (shard: number) => mixedHash(`${hash}/${shard}`, "stand-in");
   return active.reduce((best, shard) => (rank(shard) > rank(best) ? shard : best));

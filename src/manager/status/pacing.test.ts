@@ -53,7 +53,7 @@ const behind: AppStatus = {
 const inSync: AppStatus = { ...behind, conditions: calm.conditions };
 
 describe("a status that only says that proxies are on their way", () => {
-  it("is late for 5 seconds, since it is in sync then, as a rule", () => {
+  it("is late for 5 seconds, by which time it is usually in sync", () => {
     expect(paceProgress(calm, behind, 0)).toEqual({ status: calm, waitMs: 5_000 });
     expect(paceProgress(calm, behind, 4_000)).toEqual({ status: calm, waitMs: 1_000 });
     expect(paceProgress(calm, behind, 5_000)).toEqual({ status: behind, waitMs: undefined });

@@ -73,7 +73,9 @@ export const placementSchema = z.object({
   joinsFrom: optional(timestampSchema).describe(
     "Time before which the waiting shards get no namespaces, because the budget of moves is used up.",
   ),
-  uneven: optional(timestampSchema).describe("Since when the shards own uneven numbers of namespaces; absent if they are even."),
+  unevenSince: optional(timestampSchema).describe(
+    "Since when the shards own uneven numbers of namespaces; absent if they are even.",
+  ),
   canaryNamespace: optional(textUpTo(63)).describe(
     "The namespace that the canary owns because root.canary.percent selects no other one, for example 5 % of ten.",
   ),

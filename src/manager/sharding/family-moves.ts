@@ -18,7 +18,8 @@ export function podWarnings(before: ShardingConfig | undefined, after: ShardingC
     ...(autoOf(old).everyShardReplicas === autoOf(root).everyShardReplicas ? [] : ["spec.root.auto.everyShardReplicas"]),
   ];
   if (changed.length === 0) return [];
-  return [`${changed.join(" and ")}: shards get other pods, so most pods change their shard and are restarted`];
+  const restarting = after.spec.onLoss === "InPlace" ? "" : " and are restarted";
+  return [`${changed.join(" and ")}: shards get other pods, so most pods change their shard${restarting}`];
 }
 
 /**

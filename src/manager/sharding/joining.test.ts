@@ -31,6 +31,13 @@ it("says how long a shard that was lost has to be ready", () => {
   );
 });
 
+it("says for each shard what it waits for", () => {
+  const waiting = new Map([3, 4, 5].map((shard) => [shard, NOW]));
+  expect(textOf({ waiting, losses: new Map([[4, { times: 1, lastMs: NOW }]]) })).toBe(
+    "shop-3-normal, shop-5-normal are ready and will get namespaces together with shards that start, after 10 minutes at the latest; shop-4-normal is ready and will get namespaces after 1 minute without an interruption (since 2026-01-31T12:00:00.000Z), because of 1 loss",
+  );
+});
+
 it("says from when shards join again if the budget is used up, and names its field", () => {
   expect(textOf({ waiting: new Map([[3, NOW]]), joinsFromMs: NOW + 60_000 })).toBe(
     "shop-3-normal is ready and will get namespaces from 2026-01-31T12:01:00.000Z, because as many moved within an hour as the budget allows (spec.root.auto.maxMovedPercentPerHour, 200 % of all)",

@@ -48,7 +48,7 @@ function namesOnly(map: SlotMap | undefined, active: readonly number[]): boolean
 }
 
 function parsePlacement(stored: z.output<typeof placementSchema>): Placement {
-  const { joinsFrom, uneven, canaryNamespace } = stored;
+  const { joinsFrom, unevenSince, canaryNamespace } = stored;
   const { start, shards, active = [], away, noneReadySince, waiting, losses, moves = [] } = stored;
   return {
     start,
@@ -62,7 +62,7 @@ function parsePlacement(stored: z.output<typeof placementSchema>): Placement {
     ),
     joinsFromMs: timeOf(joinsFrom),
     moves: moves.map(({ at, namespaces }) => ({ atMs: Date.parse(at), namespaces })),
-    unevenSinceMs: timeOf(uneven),
+    unevenSinceMs: timeOf(unevenSince),
     canaryNamespace,
     map: parseMap(stored.map),
     clusterMap: parseMap(stored.clusterMap),
@@ -93,7 +93,7 @@ export function formatPlacement(placement: Placement): StoredPlacement {
     losses: losses.size === 0 ? undefined : byShard(losses, ({ times, lastMs }) => ({ times, last: timeText(lastMs) })),
     moves: moves.length === 0 ? undefined : moves.map(({ atMs, namespaces }) => ({ at: timeText(atMs), namespaces })),
     joinsFrom: optionalTimeText(placement.joinsFromMs),
-    uneven: optionalTimeText(placement.unevenSinceMs),
+    unevenSince: optionalTimeText(placement.unevenSinceMs),
     canaryNamespace,
     map: mapText(placement.map),
     clusterMap: mapText(placement.clusterMap),

@@ -39,5 +39,5 @@ export function guardSchema(subset: string) {
 }
 
 export const pausedSchema = optional(z.boolean()).describe(
-  "If true, every namespace keeps its present owner, no pod is restarted, and the rules apply to new namespaces only. A handover that has begun is completed.",
+  "If true, every namespace keeps its present owner as long as the spec has it, no pod is restarted, and the rules apply to new namespaces only. A handover that has begun is completed.",
 );

@@ -66,7 +66,7 @@ export const placementSchema = z.object({
   moves: atomicList(
     z.object({
       at: timestampSchema.describe("When the shards changed."),
-      namespaces: countSchema.describe("Namespaces that this change moved."),
+      namespaces: countSchema.describe("Namespaces that this change moved, and hashes of cluster-scoped names."),
     }),
     MAX_MOVES,
   ).describe("Moves of the last hour, the oldest first."),

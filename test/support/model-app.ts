@@ -47,6 +47,7 @@ export function modelApp(
   let asked = wish;
   let isPaused = false;
   let maxMovingPercent: number | undefined;
+  let keptSubsets: readonly string[] | undefined;
   const young = new Set<string>();
   let deletion: { readonly specIsBad: boolean } | undefined;
   let issue: Issue | undefined;
@@ -79,6 +80,7 @@ export function modelApp(
       callers: NO_CALLER_POLICY,
       isPaused,
       maxMovingPercent,
+      keptSubsets,
       retainsLosses: onLoss === "Restart",
     };
     return planApp({ ...facts, ...common, ownersHashes, isYoung: (name) => young.has(name), bySpec: tableOf(asked) });
@@ -144,6 +146,11 @@ export function modelApp(
     /** Undefined: no limit, or the moves are confirmed. */
     limitMoves(percent: number | undefined) {
       maxMovingPercent = percent;
+      return app;
+    },
+    /** The subsets with which the limit keeps namespaces. */
+    keepOnly(...names: readonly string[]) {
+      keptSubsets = names;
       return app;
     },
     delete({ specIsBad = false } = {}) {

@@ -64,6 +64,8 @@ export interface AppSpec {
   readonly isPaused: boolean;
   /** If more of the namespaces would move, in percent, they stay until it is confirmed; absent: no limit. */
   readonly maxMovingPercent?: number | undefined;
+  /** The subsets with which that limit keeps namespaces; absent: all. */
+  readonly keptSubsets?: readonly string[] | undefined;
   /** Pods retain lost namespaces read-only until they are restarted. */
   readonly retainsLosses: boolean;
   /** The resources whose objects are to be labelled; absent: none. */
@@ -149,6 +151,8 @@ export interface Reroute {
   readonly after: RouteSpec;
   /** Pods that lose namespaces are restarted. */
   readonly restarts: boolean;
+  /** The routes after the edit depend on more than the edit, for example on the pods. */
+  readonly isEstimate?: boolean;
 }
 
 export function isLive({ isEnding }: Pick<App, "isEnding">): boolean {

@@ -109,6 +109,15 @@ describe("an app that limits how much moves at once", () => {
     expect(app.plan()).toMatchObject({ needsConfirmation: false, kept: 0 });
   });
 
+  it("keeps no namespace with a subset that is lost, unless the app is paused", () => {
+    const app = modelApp(all, { canary: ["a", "b", "c"] });
+    app.pod("d", "").pod("c", "canary").limitMoves(20).settle();
+    app.pause(true).keepOnly("").wish({}).settle();
+    expect(app.writers("a")).toEqual(["canary"]);
+    app.pause(false).settle();
+    expect([app.plan().needsConfirmation, app.writers("a"), app.writers("c")]).toEqual([false, [""], [""]]);
+  });
+
   it("moves what is within the limit, and nothing more when the edit is taken back", () => {
     const app = modelApp(all, {});
     app.pod("d", "").pod("c", "canary").limitMoves(20).settle();

@@ -18,7 +18,10 @@ import { remember, rememberNames } from "./remember.ts";
 import { retainedBetween, type SubsetTable } from "./retained.ts";
 
 export interface AppFacts
-  extends Pick<AppSpec, "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "maxMovingPercent" | "retainsLosses"> {
+  extends Pick<
+    AppSpec,
+    "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "maxMovingPercent" | "keptSubsets" | "retainsLosses"
+  > {
   readonly app: AppRef;
   readonly words: SourceWords | undefined;
   readonly bySpec: RouteTable;
@@ -58,7 +61,7 @@ export function planApp(facts: AppFacts): AppPlan {
     isPaused || maxMovingPercent !== undefined
       ? tableInForce(app, pods, factsOf, facts.ownersHashes)
       : { table: undefined, isLost: false, hashes: facts.ownersHashes ?? [] };
-  const paused = pauseAt(bySpec, inForce.table, subsets);
+  const paused = pauseAt(bySpec, inForce.table, isPaused ? subsets : (facts.keptSubsets ?? subsets));
   const isOver = maxMovingPercent !== undefined && paused.kept * 100 > maxMovingPercent * countNamespaces(bySpec);
   const { desired, kept } = isPaused || isOver ? paused : { desired: bySpec, kept: 0 };
   const added = inForce.isLost ? [] : [ownersHash(desired)];

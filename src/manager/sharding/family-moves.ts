@@ -1,12 +1,16 @@
 // What admission says an edit of a family moves: the routes before and after it, and a warning if shards get other
 // pods. Pure.
 import { autoOf, type ShardingConfig } from "../../api/sharding-config.ts";
+import { nameList } from "../../base/name-list.ts";
 import type { Reroute } from "../apps/app.ts";
 import type { Family } from "./family.ts";
 import { expectedPlacement, type Placement } from "./placement.ts";
 import { routeOfShards } from "./shard-rules.ts";
 import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
 import { storedPlacement } from "./stored-placement.ts";
+
+/** The most shards that a warning names. */
+const MAX_NAMES = 3;
 
 /** An edit that gives shards other pods moves their namespaces, even if the route stays. */
 export function podWarnings(before: ShardingConfig | undefined, after: ShardingConfig): string[] {
@@ -22,16 +26,32 @@ export function podWarnings(before: ShardingConfig | undefined, after: ShardingC
   return [`${changed.join(" and ")}: shards get other pods, so most pods change their shard${restarting}`];
 }
 
+/** The namespaces of a shard that an edit removes or renames move at once, because its pods get another lock. */
+export function removalWarnings(before: Family, after: Family): string[] {
+  const { from, to } = shardsOfEdit(before, after);
+  const left = new Set(to?.shards.map(({ name }) => name));
+  const removed = to === undefined ? [] : (from?.shards ?? []).map(({ name }) => name).filter((name) => !left.has(name));
+  if (removed.length === 0) return [];
+  const whose =
+    removed.length === 1 ? `shard ${removed[0]} is removed: its` : `shards ${nameList(removed, MAX_NAMES)} are removed: their`;
+  return [`${whose} namespaces move at once, whatever spec.paused and spec.root.maxMovingPercent say`];
+}
+
 /**
  * The routes before and after an edit, as far as they are known without the pods and the namespaces; undefined if a
  * root has no placement yet. Both families must be valid.
  */
 export function rerouteOf(before: Family, after: Family): Reroute | undefined {
-  const placement = before.root && storedPlacement(before.root);
-  const [from, to] = [shardsIn(before, placement), shardsIn(after, placement && placementAfter(before, after, placement))];
+  const { from, to } = shardsOfEdit(before, after);
   if (from === undefined || to === undefined) return undefined;
   const restarts = after.configs.some(({ spec }) => spec.onLoss !== "InPlace");
-  return { before: routeOfShards(from), after: routeOfShards(to), restarts };
+  return { before: routeOfShards(from), after: routeOfShards(to), restarts, isEstimate: after.root !== undefined };
+}
+
+function shardsOfEdit(before: Family, after: Family) {
+  const placement = before.root && storedPlacement(before.root);
+  const expected = placement && placementAfter(before, after, placement);
+  return { from: shardsIn(before, placement), to: shardsIn(after, expected) };
 }
 
 function placementAfter(before: Family, after: Family, present: Placement): Placement {

@@ -4,7 +4,7 @@ import { samplePlacement, sampleShardingConfig, sampleShardingRoot } from "../..
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
+import { INJECTED_LABEL, PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { familiesOf } from "./family.ts";
 import { coveringSelector, familyPods, ordinalOf, readyShards, restartingShards } from "./family-pods.ts";
 import { shardsOfConfigs, shardsOfRoot } from "./shards.ts";
@@ -118,6 +118,7 @@ it("the ordinal of a pod is known only of pods of that StatefulSet", () => {
 const podOf = (name: string, isReady = true, metadata: object = {}): Pod =>
   ({
     metadata: { name, labels: { [INJECTED_LABEL]: "shop" }, ...metadata },
+    spec: { initContainers: [{ name: PROXY_CONTAINER }] },
     status: { conditions: [{ type: "Ready", status: isReady ? "True" : "False" }] },
   }) as unknown as Pod;
 
@@ -174,7 +175,9 @@ describe("the shards that the manager restarts", () => {
     expect(restarting({ rollout }, without(1))).toEqual([1]);
     expect(restarting({ rollout }, without(3, young))).toEqual([2]);
     expect(restarting({ rollout }, without(3, named(3, false)))).toEqual([]);
-    expect(restarting({ rollout: { ...rollout, waitingFor: "Paused" } }, without(1))).toEqual([]);
+    for (const waitingFor of ["Paused", "NotOnDelete", "TooManyPods", "UnknownShard"]) {
+      expect(restarting({ rollout: { ...rollout, waitingFor } }, without(1))).toEqual([]);
+    }
     expect(restarting({ rollout: { revision: "new" } }, without(1))).toEqual([]);
   });
 

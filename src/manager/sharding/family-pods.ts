@@ -9,7 +9,7 @@ import type { LabelSelector, LabelSelectorRequirement } from "../../kube/types.t
 import { DEFAULT_SUBSET } from "../../route/table.ts";
 import type { PodSelection } from "../apps/app.ts";
 import { isReadyToStay } from "../facts/app-pods.ts";
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
+import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";
 import type { Family } from "./family.ts";
 import type { StatefulSetFacts } from "./placement.ts";
 import type { Shard } from "./shards.ts";
@@ -76,15 +76,20 @@ interface KnownShards {
  * which would take namespaces from pods that work.
  */
 export function readyShards(root: ShardingRoot, pods: readonly Pod[], { family, start, active }: KnownShards): Set<number> {
-  const shards = pods.filter(isReadyToStay).flatMap(({ metadata: { name = "", labels } }) => {
+  const shards = pods.filter(isReadyToStay).flatMap((pod) => {
+    const { name = "", labels } = pod.metadata;
     const ordinal = ordinalOf(root.targetStatefulSet, name);
     const shard = ordinal === undefined ? undefined : shardOfOrdinal(root, ordinal - start);
     if (shard === undefined) return [];
-    const counts = labels?.[INJECTED_LABEL] === family || active === undefined || active.includes(shard);
+    const isMeshed = labels?.[INJECTED_LABEL] === family && carriesProxy(pod);
+    const counts = isMeshed || active === undefined || active.includes(shard);
     return counts ? [shard] : [];
   });
   return new Set(shards);
 }
+
+/** The waits of a rollout that has not begun, or is paused. */
+const EVICTING_NOBODY: ReadonlySet<string> = new Set(["Paused", "NotOnDelete", "NotObserved", "TooManyPods", "UnknownShard"]);
 
 /**
  * The normal shards of which the manager has evicted a pod that is not replaced yet: by a restart, or by a
@@ -101,7 +106,7 @@ export function restartingShards(
   const ordinals: number[] = [];
   const restarted = restart === undefined ? undefined : ordinalOf(root.targetStatefulSet, restart.pod);
   if (restarted !== undefined && !live.some(({ metadata }) => metadata.uid === restart?.uid)) ordinals.push(restarted);
-  if (rollout?.waitingFor !== undefined && rollout.waitingFor !== "Paused") {
+  if (rollout?.waitingFor !== undefined && !EVICTING_NOBODY.has(rollout.waitingFor)) {
     const byOrdinal = new Map(live.map((pod) => [ordinalOf(root.targetStatefulSet, pod.metadata.name ?? ""), pod]));
     const end = start + Math.min(replicas, (root.canary?.replicas ?? 0) + MAX_NORMAL_SHARDS * autoOf(root).everyShardReplicas);
     for (let ordinal = start; ordinal < end; ordinal++) {

@@ -302,3 +302,20 @@ describe("any sequence of disturbances", () => {
     );
   });
 });
+
+it("forgets a loss six hours from now at the latest, even if a clock was ahead when it was noted", () => {
+  const losses = new Map([[1, { times: 7, lastMs: START_MS + 1_000 * HOUR }]]);
+  const none = new Map<number, number>();
+  const previous = { active: [1, 2], away: none, noneReadySinceMs: undefined, waiting: none, losses };
+  const facts = {
+    shards: 2,
+    exists: (shard: number) => shard <= 2,
+    ready: new Set([1, 2]),
+    restarting: new Set<number>(),
+    graceMs: GRACE_MS,
+    joinsFromMs: 0,
+  };
+  const seen = membershipOf({ ...facts, previous, nowMs: START_MS });
+  expect(seen.losses.get(1)?.lastMs).toBe(START_MS);
+  expect(membershipOf({ ...facts, previous: seen, nowMs: START_MS + 6 * HOUR }).losses.size).toBe(0);
+});

@@ -125,7 +125,9 @@ function graceOf({ graceMs, restarting }: MembershipFacts, shard: number): numbe
  * scale-down has removed for a while, keeps them.
  */
 function lossesOf({ previous, nowMs }: MembershipFacts, lost: readonly number[], kept: readonly number[]): Map<number, Loss> {
-  const known = [...(previous?.losses ?? [])];
+  const known = [...(previous?.losses ?? [])].map(([shard, { times, lastMs }]): [number, Loss] => {
+    return [shard, { times, lastMs: Math.min(lastMs, nowMs) }];
+  });
   const isForgotten = (shard: number, { lastMs }: Loss) => kept.includes(shard) && nowMs - lastMs >= FORGET_MS;
   const losses = new Map(known.filter(([shard, loss]) => !isForgotten(shard, loss)));
   for (const shard of lost) {

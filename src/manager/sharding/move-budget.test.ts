@@ -17,7 +17,7 @@ describe("the budget of moves", () => {
     ["when only five small moves are left", Array.from({ length: 14 }, (_, at) => move(at - 14, 1)), 54],
     ["within an hour, if a clock was set back", [move(600, 100)], 60],
   ])("lets a shard join %s", (_, moves, minutes) => {
-    expect(joinsFrom(moves, { namespaces: 100, percentPerHour: 100 }, NOW)).toBe(NOW + minutes * MINUTE);
+    expect(joinsFrom(moves, { places: 100, percentPerHour: 100 }, NOW)).toBe(NOW + minutes * MINUTE);
   });
 
   const ALL = { percentPerHour: 100 };
@@ -32,9 +32,9 @@ describe("the budget of moves", () => {
           nowMs += minutes * MINUTE;
           list = withMove(list, namespaces, nowMs);
           expect(list.length).toBeLessThanOrEqual(MAX_MOVES);
-          expect(joinsFrom(list, { ...ALL, namespaces: all }, nowMs)).toBeLessThanOrEqual(nowMs + HOUR);
+          expect(joinsFrom(list, { ...ALL, places: all }, nowMs)).toBeLessThanOrEqual(nowMs + HOUR);
         }
-        expect(joinsFrom(list, { ...ALL, namespaces: all }, nowMs + HOUR)).toBe(nowMs + HOUR);
+        expect(joinsFrom(list, { ...ALL, places: all }, nowMs + HOUR)).toBe(nowMs + HOUR);
       }),
     );
   });
@@ -47,7 +47,7 @@ describe("the budget of moves", () => {
         const made: Move[] = [];
         for (const [minutes, namespaces] of steps) {
           nowMs += minutes * MINUTE;
-          if (joinsFrom(list, { ...ALL, namespaces: all }, nowMs) > nowMs) continue;
+          if (joinsFrom(list, { ...ALL, places: all }, nowMs) > nowMs) continue;
           list = withMove(list, namespaces, nowMs);
           made.push({ atMs: nowMs, namespaces });
           const recent = made.filter(({ atMs }) => nowMs - atMs < HOUR).map((each) => each.namespaces);
@@ -56,5 +56,11 @@ describe("the budget of moves", () => {
         }
       }),
     );
+  });
+
+  it("stays the same at each look if a clock was set back, and ends an hour after the first look", () => {
+    const seen = withMove([move(600, 100)], 0, NOW);
+    expect(withMove(seen, 0, NOW + MINUTE)).toBe(seen);
+    expect(joinsFrom(seen, { places: 100, percentPerHour: 100 }, NOW + MINUTE)).toBe(NOW + HOUR);
   });
 });

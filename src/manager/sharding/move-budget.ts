@@ -16,16 +16,16 @@ const HOUR_MS = 3_600_000;
 const SIXTHS = 6;
 
 export interface Budget {
-  /** The number of all namespaces. */
-  readonly namespaces: number;
+  /** The number of all places: namespaces, and buckets of cluster-scoped names if they move too. */
+  readonly places: number;
   /** Once this share of them, or more, has moved within an hour, no shard joins. */
   readonly percentPerHour: number;
 }
 
 /** The time from which shards may join: now, or a time in the future. */
-export function joinsFrom(moves: readonly Move[], { namespaces, percentPerHour }: Budget, nowMs: number): number {
+export function joinsFrom(moves: readonly Move[], { places, percentPerHour }: Budget, nowMs: number): number {
   const recent = recentMoves(moves, nowMs);
-  const all = Math.max(1, namespaces);
+  const all = Math.max(1, places);
   const costOf = (move: Move) => Math.max(move.namespaces * SIXTHS, all);
   const costFrom = (at: number) => recent.slice(at).reduce((sum, move) => sum + costOf(move), 0);
   const isAffordable = (at: number) => costFrom(at) * 100 < all * SIXTHS * percentPerHour;
@@ -34,9 +34,10 @@ export function joinsFrom(moves: readonly Move[], { namespaces, percentPerHour }
   return lastToExpire === undefined ? nowMs : lastToExpire.atMs + HOUR_MS;
 }
 
-/** The moves of the last hour and one more, unless it moved nothing. If the list is full, its two oldest moves become one. */
+/** The moves of the last hour and one more; the same moves if it moved nothing. If the list is full, its two oldest moves become one. */
 export function withMove(moves: readonly Move[], namespaces: number, nowMs: number): readonly Move[] {
-  if (namespaces === 0) return moves;
+  // A time in the future, from before a clock was set back, would count as now at each look.
+  if (namespaces === 0) return moves.some(({ atMs }) => atMs > nowMs) ? recentMoves(moves, nowMs) : moves;
   const recent = [...recentMoves(moves, nowMs), { atMs: nowMs, namespaces }];
   const [first, second, ...others] = recent;
   if (recent.length <= MAX_MOVES || first === undefined || second === undefined) return recent;

@@ -356,6 +356,25 @@ describe("the cluster-scoped names of ByName", () => {
 });
 
 describe("the budget of moves", () => {
+  it("counts cluster-scoped names too: with three namespaces the shards do not change sixty times an hour", () => {
+    const at = (shards: number, minute: number, previous: Placement | undefined) => {
+      const change = {
+        ...facts({ placement: "Balanced", replicas: shards * 2, ready: upTo(shards), namespaces: names(3) }),
+        previous,
+      };
+      const root = { ...change.root, clusterScoped: "ByName" as const };
+      return placementOf({ ...change, root, nowMs: NOW + minute * MINUTE })?.placement as Placement;
+    };
+    let previous = at(3, 0, undefined);
+    let changes = 0;
+    for (let minute = 1; minute < 60; minute++) {
+      const next = at(minute % 2 === 0 ? 3 : 9, minute, previous);
+      if (`${next.active}` !== `${previous.active}`) changes++;
+      previous = next;
+    }
+    expect(changes).toBeLessThanOrEqual(6);
+  });
+
   const scaled = (shards: number, previous: Placement, minute: number, auto: Change["auto"] = {}) =>
     place({ placement: "Balanced", replicas: shards * 2, ready: upTo(shards), previous, nowMs: NOW + minute * MINUTE, auto });
 

@@ -63,7 +63,8 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
   const canaryNamespace = firstCanaryNamespace(root.canary, previous?.canaryNamespace, facts.namespaces);
   const isCanary = canaryTest(root.canary, canaryNamespace);
   const names = facts.namespaces.filter((name) => !isCanary(name));
-  const budget = { namespaces: names.length, percentPerHour: autoOf(root).maxMovedPercentPerHour };
+  const places = root.clusterScoped === "ByName" ? [...names, ...BUCKETS.filter((bucket) => !isCanary(bucket))] : names;
+  const budget = { places: places.length, percentPerHour: autoOf(root).maxMovedPercentPerHour };
   const { againMs, ...membership } = membershipOf({
     ...facts,
     shards,
@@ -81,7 +82,7 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
     ...maps,
     canaryNamespace,
   };
-  const moves = withMove(previous?.moves ?? [], previous === undefined ? 0 : countMoved(previous, placed, names), nowMs);
+  const moves = withMove(previous?.moves ?? [], previous === undefined ? 0 : countMoved(previous, placed, places), nowMs);
   const joinsFromMs = joinsFrom(moves, budget, nowMs);
   return {
     placement: { ...placed, moves, joinsFromMs: placed.waiting.size > 0 && joinsFromMs > nowMs ? joinsFromMs : undefined },
@@ -91,12 +92,13 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
 
 /**
  * The placement by an edited root, once all of its shards are ready. For the warning of an edit: the size of the
- * StatefulSet and the namespaces are not read, so a Balanced map is even in slots only.
+ * StatefulSet is taken from the present shards, and the namespaces are not read, so a Balanced map is even in slots only.
  */
 export function expectedPlacement(before: ShardingRoot, root: ShardingRoot, present: Placement): Placement {
-  const { shardingSize } = autoOf(root);
-  const size = shardingSize === autoOf(before).shardingSize ? undefined : shardingSize;
-  const [shards, active] = size === undefined ? [present.shards, present.active] : [size, numbersUpTo(size)];
+  const replicas = (before.canary?.replicas ?? 0) + autoOf(before).everyShardReplicas * present.shards;
+  const sizeOf = (of: ShardingRoot) => desiredShards(of, { replicas, start: present.start }) ?? present.shards;
+  const isSameSize = sizeOf(root) === sizeOf(before);
+  const [shards, active] = isSameSize ? [present.shards, present.active] : [sizeOf(root), numbersUpTo(sizeOf(root))];
   const maps = mapsOf({ previous: present, root, nowMs: 0 }, active, [], canaryTest(root.canary, present.canaryNamespace));
   return { ...present, shards, active, ...maps };
 }
@@ -163,8 +165,8 @@ function keptMap(isSame: boolean, previous: SlotMap | undefined, active: readonl
   return isSame && previous !== undefined ? previous : balancedMap(previous, active, counts);
 }
 
-/** The number of namespaces that the two placements give to different shards. */
-function countMoved(before: PlacementRule, after: PlacementRule, names: readonly string[]): number {
+/** The number of places that the two placements give to different shards. */
+function countMoved(before: PlacementRule, after: PlacementRule, places: readonly string[]): number {
   const [from, to] = [placer(before), placer(after)];
-  return names.filter((name) => from(name) !== to(name)).length;
+  return places.filter((place) => from(place) !== to(place)).length;
 }

@@ -15,7 +15,7 @@ import { checkEdit, overlapWarnings } from "../apps/check-edit.ts";
 import { childrenOf } from "./children.ts";
 import { emptyShardsWarning } from "./empty-shards.ts";
 import { type Family, familiesOf } from "./family.ts";
-import { podWarnings, rerouteOf } from "./family-moves.ts";
+import { podWarnings, removalWarnings, rerouteOf } from "./family-moves.ts";
 import { coveringSelector } from "./family-pods.ts";
 import { objectLimitProblems } from "./shard-rules.ts";
 import { shardsOfConfigs } from "./shards.ts";
@@ -42,9 +42,11 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
     ...configKeyWarnings(config.metadata),
     ...rootWarnings(config.spec, checked.previous?.spec),
   ];
-  const isMoving = config.spec.paused !== true && !isDeepEqual(checked.previous?.spec, config.spec);
-  const reroute = isMoving && isValid(previous) && isValid(family) ? rerouteOf(previous, family) : undefined;
-  return { problems: [], warnings, ...(reroute === undefined ? {} : { reroute }) };
+  const isSame = isDeepEqual(checked.previous?.spec, config.spec);
+  if (isSame || !isValid(previous) || !isValid(family)) return { problems: [], warnings };
+  const reroute = config.spec.paused === true ? undefined : rerouteOf(previous, family);
+  const removals = removalWarnings(previous, family);
+  return { problems: [], warnings: [...warnings, ...removals], ...(reroute === undefined ? {} : { reroute }) };
 }
 
 function isValid(family: Family | undefined): family is Family {
@@ -101,9 +103,18 @@ export function familyProblems(family: Family): string[] {
   return [...family.problems, ...configProblems(family), ...memberProblems(family)];
 }
 
+const knownResults = new WeakMap<ShardingConfig, ReturnType<typeof validateShardingConfig>>();
+
+/** Objects never change, and an answer of admission checks each config of a family several times. */
+function checkedOnce(config: ShardingConfig) {
+  const result = knownResults.get(config) ?? validateShardingConfig(config);
+  knownResults.set(config, result);
+  return result;
+}
+
 function configProblems({ configs }: Family): string[] {
   return configs.flatMap((config) => {
-    const checked = validateShardingConfig(config);
+    const checked = checkedOnce(config);
     const prefix = configs.length === 1 ? "" : `${config.metadata.name}: `;
     return checked.ok ? [] : checked.problems.map((problem) => prefix + formatProblem(problem));
   });

@@ -171,3 +171,11 @@ it("waits for a confirmation of large moves of this generation, as a VirtualApp 
   const confirmed = (generation: string) => ({ annotations: { "ctrlmesh.kruise.io/confirm-moves": generation } });
   expect([limited({}), limited(confirmed("2")), limited(confirmed("3"))]).toEqual([20, 20, undefined]);
 });
+
+it("lets the limit of moves keep no namespace with a lost shard, since nobody would reconcile it", () => {
+  expect(appOf(root({ maxMovingPercent: 20 }, {}, {}, placed([2]))).spec?.keptSubsets).toEqual([
+    "",
+    "shop-0-canary",
+    "shop-2-normal",
+  ]);
+});

@@ -5,7 +5,7 @@ import { WILDCARD } from "../../api/resource-match.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import { fieldAt, itemsOf, stringsOf } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
-import { AUTO_SHARDING_ROOT } from "../../api/sharding-keys.ts";
+import { AUTO_SHARDING_ROOT, normalShardName } from "../../api/sharding-keys.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { GroupResource } from "../../kube/types.ts";
@@ -110,11 +110,20 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     webhook: head?.spec.webhook,
     isPaused: configs.some(({ spec }) => spec.paused === true),
     maxMovingPercent: root && maxMovingOf(root),
+    keptSubsets: root && activeSubsets(root, names),
     retainsLosses: configs.some(({ spec }) => spec.onLoss !== "InPlace"),
     labelled: uniqueResources(configs.flatMap(labelledResources)),
     route: () => routeOfShards(shards ?? { shards: [] }),
     describe: (counts) => describeFamily(described, counts),
   };
+}
+
+/** The limit of moves does not keep namespaces with a shard that is lost. */
+function activeSubsets(root: ShardingConfig, names: readonly string[]): readonly string[] {
+  const placement = storedPlacement(root);
+  const { prefix = "", canary } = root.spec.root ?? {};
+  const active = new Set(placement?.active.map((number) => normalShardName(prefix, number)));
+  return [DEFAULT_SUBSET, ...names.filter((name, at) => active.has(name) || (canary !== undefined && at === 0))];
 }
 
 function maxMovingOf({ spec, metadata: { annotations, generation } }: ShardingConfig): number | undefined {

@@ -102,11 +102,19 @@ export function checkedSources({ sources, apps, countMoves }: SourceChecks): Che
 const RISKY_SHARE = 0.5;
 const RISKY_COUNT = 100;
 
-async function moveWarnings({ before, after, restarts }: Reroute, countMoves: CountMoves, caller: Caller, words: AppWords) {
+async function moveWarnings(reroute: Reroute, countMoves: CountMoves, caller: Caller, words: AppWords) {
+  const { before, after, restarts, isEstimate } = reroute;
   const { moved, total } = (await countMoves(before, after, caller)) ?? { moved: 0, total: 0 };
   if (moved === 0 || (moved < total * RISKY_SHARE && moved < RISKY_COUNT)) return [];
   const restarting = restarts ? "; pods that lose namespaces are restarted one after the other" : "";
-  return [`moves ${moved} of ${total} namespaces to other owners${restarting}; ${words.pausedField}: true stops it`];
+  // A pause does not keep the namespaces of a subset that is gone.
+  const left = subsetsIn(after);
+  const stop = [...subsetsIn(before)].every((subset) => left.has(subset)) ? `; ${words.pausedField}: true stops it` : "";
+  return [`${isEstimate === true ? "may move" : "moves"} ${moved} of ${total} namespaces to other owners${restarting}${stop}`];
+}
+
+function subsetsIn({ rules }: RouteSpec): ReadonlySet<string> {
+  return new Set(rules.flatMap((rule) => (rule.kind === "subset" ? [rule.subset] : [])));
 }
 
 /** The label of injected pods and the snapshots contain the name of an app without its kind. */

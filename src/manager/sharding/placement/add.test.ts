@@ -8,7 +8,7 @@ import { silentLogger } from "../../../base/log.ts";
 import { type Pod, STATEFUL_SETS, type StatefulSet } from "../../../kube/client/resources.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { createStore } from "../../../runtime/store.ts";
-import { INJECTED_LABEL } from "../../facts/injected-pod.ts";
+import { INJECTED_LABEL, PROXY_CONTAINER } from "../../facts/injected-pod.ts";
 import { createPlacementReconciler } from "./add.ts";
 
 const { signal } = new AbortController();
@@ -48,7 +48,10 @@ function setUp(root: object = {}, spec: object = {}) {
     ready(...ordinals: number[]) {
       const status = { conditions: [{ type: "Ready", status: "True" }] };
       const labels = { [INJECTED_LABEL]: "shop" };
-      pods = ordinals.map((ordinal) => ({ metadata: { name: `shop-operator-${ordinal}`, labels }, status }) as unknown as Pod);
+      const spec = { initContainers: [{ name: PROXY_CONTAINER }] };
+      pods = ordinals.map(
+        (ordinal) => ({ metadata: { name: `shop-operator-${ordinal}`, labels }, spec, status }) as unknown as Pod,
+      );
     },
     unlisted() {
       pods = undefined;

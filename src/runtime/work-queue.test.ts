@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { systemClock } from "../base/clock.ts";
 import { Registry } from "../base/metrics.ts";
 import { createWorkQueueMetrics } from "./controller-metrics.ts";
 import { createWorkQueue } from "./work-queue.ts";
@@ -171,11 +172,33 @@ test("for all orders of adds: no key runs twice at a time, and every key runs af
           queue.addAfter(next.key, next.delayMs);
         }
       }
-      await clock.advance(1_000);
+      for (let turn = 0; turn < 20; turn++) await clock.advance(50);
       expect([...open]).toEqual([]);
       await queue.shutdown();
       await running;
     }),
     { interruptAfterTimeLimit: 3_000 },
   );
+});
+
+test("between two keys whose work is long, the event loop makes a turn, whatever the number of workers", async () => {
+  const queue = createWorkQueue({ name: "q", clock: systemClock, random: () => 1 });
+  let turn = 0;
+  const count = () => void (turn < 1_000 && setImmediate(() => ++turn && count()));
+  const turns: number[] = [];
+  for (let key = 0; key < 20; key++) queue.add(`${key}`);
+  count();
+  const done = queue.run(4, async () => {
+    await undefined;
+    turns.push(turn);
+    const endMs = systemClock.monotonicMs() + 3;
+    while (systemClock.monotonicMs() < endMs);
+  });
+  await queue.shutdown();
+  await done;
+  turn = 1_000;
+  // The first keys of the workers begin together.
+  const spaced = turns.slice(4);
+  expect(spaced).toHaveLength(16);
+  expect(new Set(spaced).size).toBe(16);
 });

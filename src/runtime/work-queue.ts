@@ -21,6 +21,8 @@ interface WorkQueueOptions {
 type Work = (key: string, release: () => void) => Promise<void>;
 
 const DEFAULT_BACKOFF = { baseMs: 50, maxMs: 120_000 };
+/** After shorter work the next key follows immediately. */
+const SHORT_MS = 2;
 
 /** Keys are processed in the order of their arrival, so that none starves. */
 export function createWorkQueue(options: WorkQueueOptions) {
@@ -33,6 +35,8 @@ export function createWorkQueue(options: WorkQueueOptions) {
   const wakeups: (() => void)[] = [];
   const { promise: drained, resolve: setDrained } = Promise.withResolvers<void>();
   let closed = false;
+  let wasLong = false;
+  let isTurnTaken = false;
   const secondsSince = (startedMs: number) => (clock.monotonicMs() - startedMs) / 1000;
   metrics?.trackRunning(name, () => [...processing.values()].map(secondsSince));
 
@@ -96,8 +100,19 @@ export function createWorkQueue(options: WorkQueueOptions) {
     for (const wake of wakeups.splice(0)) wake();
   }
 
+  /** After long work each key gets a turn of the event loop of its own, so that the work of several keys is not one piece. */
+  async function untilOwnTurn(): Promise<void> {
+    while (isTurnTaken) await new Promise((resolve) => setImmediate(resolve));
+    if (!wasLong) return;
+    isTurnTaken = true;
+    setImmediate(() => {
+      isTurnTaken = false;
+    });
+  }
+
   async function worker(work: Work): Promise<void> {
     for (;;) {
+      await untilOwnTurn();
       const key = take();
       if (key === undefined) {
         if (closed && processing.size === 0) return;
@@ -108,6 +123,7 @@ export function createWorkQueue(options: WorkQueueOptions) {
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const ended = work(key, release).finally(() => {
         metrics?.workDuration.observe({ name }, secondsSince(startedMs));
+        wasLong = clock.monotonicMs() - startedMs >= SHORT_MS;
         done(key);
       });
       await Promise.race([ended, released]);

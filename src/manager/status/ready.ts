@@ -138,14 +138,16 @@ export function subsetFaults(facts: StatusFacts, counts: Counts): ReadonlyMap<st
     const own = { ...facts, pods: podsOf.get(name) ?? [] };
     const withoutProxy = barePods(own).length > 0 ? "NotIntercepted" : undefined;
     const empty = emptyNames.has(name) ? "SubsetWithoutPods" : undefined;
-    const late = [behind(own, counts), lostProxy(own, counts)].find((verdict) => verdict?.status === "False");
+    const late = [behind(own, counts, wasServing(facts, name)), lostProxy(own, counts)].find(
+      (verdict) => verdict?.status === "False",
+    );
     return [name, (refusedSnapshot(own) ?? conflict(own, counts))?.reason ?? withoutProxy ?? empty ?? late?.reason];
   });
   return new Map(faults.flatMap(([name, reason]) => (reason === undefined ? [] : [[name, reason]])));
 }
 
 /** A snapshot that is on its way to a connected proxy does not count as behind. */
-function behind(facts: StatusFacts, counts: Counts): Ready | undefined {
+function behind(facts: StatusFacts, counts: Counts, wasCalm = wasReady(facts)): Ready | undefined {
   const latePods = servingPods(facts).filter((pod) => {
     const proxy = proxyOf(facts, pod);
     return !isSynced(facts, pod) && !(proxy?.connected && proxy.acknowledged !== undefined && proxy.outstanding !== undefined);
@@ -153,18 +155,27 @@ function behind(facts: StatusFacts, counts: Counts): Ready | undefined {
   const [first] = latePods;
   if (first === undefined) return undefined;
   const text = syncText(facts, counts);
-  if (latePods.every((pod) => proxyOf(facts, pod) === undefined) && wasReady(facts)) {
+  if (latePods.every((pod) => proxyOf(facts, pod) === undefined) && wasCalm) {
     return { status: "True", reason: "Rebuilding", message: `${text}; the proxy of pod ${first.name} has not connected yet` };
   }
   const message = `${text}; pod ${first.name} is ${proxyOf(facts, first)?.connected ? "behind" : "not connected"}`;
   return { status: "False", reason: "ProxiesBehind", message };
 }
 
-function wasReady({ previous, generation, now }: StatusFacts): boolean {
-  const ready = conditionOf(previous, "Ready");
+function wasReady(facts: StatusFacts): boolean {
+  return conditionOf(facts.previous, "Ready")?.status === "True" && isPreviousRecent(facts);
+}
+
+/** The same of one subset, which another one's trouble does not change. */
+function wasServing(facts: StatusFacts, subset: string): boolean {
+  const before = facts.previous?.subsets?.find(({ name }) => name === subset);
+  return before !== undefined && before.reason === undefined && isPreviousRecent(facts);
+}
+
+function isPreviousRecent({ previous, generation, now }: StatusFacts): boolean {
   const converged = conditionOf(previous, "Converged");
   const sinceMs = converged?.reason === "Rebuilding" ? ageMs(converged.lastTransitionTime, now) : 0;
-  return ready?.status === "True" && ready.observedGeneration === generation && sinceMs < LOST_AFTER_MS;
+  return conditionOf(previous, "Ready")?.observedGeneration === generation && sinceMs < LOST_AFTER_MS;
 }
 
 /** A proxy with the newest route, disconnected for so long that the next change would wait for it. */

@@ -60,7 +60,9 @@ export async function startPod(plan: PodPlan, context: PodContext): Promise<Demo
   const labels = { [INJECTED_LABEL]: appName, ...plan.labels };
   const webhook = await webhooks?.ofPod();
   const operator = { name: "operator", image: "example.invalid/foo-operator" };
-  const spec = { nodeName: NODE, serviceAccountName: SERVICE_ACCOUNT, containers: [operator], ...webhook?.injected(operator) };
+  const sidecar = { name: "ctrlmesh-proxy", image: "example.invalid/ctrlmesh-proxy" };
+  const containers = [operator, sidecar];
+  const spec = { nodeName: NODE, serviceAccountName: SERVICE_ACCOUNT, containers, ...webhook?.injected(operator) };
   const { metadata } = await client.create(PODS, { metadata: { namespace, name, labels }, spec });
   const uid = metadata.uid ?? "";
   const token = await createToken(client, { namespace, name, uid });

@@ -29,7 +29,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/tasks/build-images.md": "scripts/images.test.ts runs them with builders that record their calls",
   "docs/tasks/canary-an-operator.md": "the quickstart runs it at the same point",
   "docs/tasks/install.md": "docker does not run here; test/nightly/chart.test.ts installs with such values",
-  "docs/tasks/label-objects.md": "test/e2e/labels.test.ts does the same",
+  "docs/tasks/label-objects.md": "test/nightly/labels.test.ts does the same",
   "docs/tasks/leave.md": "test/nightly/install-failures.test.ts and test/e2e/adopt-and-leave.test.ts do the same",
   "docs/tasks/limit-traffic.md": OWN_OPERATOR,
   "docs/tasks/move-namespaces.md": "test/e2e/adopt-and-leave.test.ts confirms a move in the same way",

@@ -17,7 +17,7 @@ it("a policy matches its resource with its subresources, and nothing else", () =
   expect(rule).toMatchObject({ apiGroups: ["demo.ctrlmesh.io"], resources: ["foos", "foos/*"], scope: "Namespaced" });
 });
 
-// test/e2e/labels.test.ts evaluates the expressions.
+// test/nightly/labels.test.ts evaluates the expressions.
 it("the letters of the CEL expression are at the places of their hashes", () => {
   const expression = labelPolicy(FOOS).spec.mutations[0]?.jsonPatch.expression ?? "";
   const [, letters = ""] = /'( a[^']*9)'/.exec(expression) ?? [];

@@ -193,7 +193,7 @@ describeWithKube("cluster-scoped objects that shards own by name", () => {
       for (let round = 0; !isOver; round++) {
         for (const name of NAMES) {
           codes.get(name)?.push(await patch(before.get(name) ?? "", name, `round ${round}`));
-          if (runner.pods.get("foo-3")?.processes.isProxyReady) await patch("foo-3", name, `round ${round} of foo-3`);
+          if (runner.pods.get("foo-3")?.processes.access !== undefined) await patch("foo-3", name, `round ${round} of foo-3`);
         }
       }
     })();

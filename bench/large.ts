@@ -53,15 +53,20 @@ function watchPieces() {
   };
 }
 
-/** Medians of the rounds, but for the longest piece and the delays. The first change is not measured. */
+/** A program that has just started is slower, so that its first changes are not measured. */
+const WARM_UP_CHANGES = 5;
+
+/** Medians of the rounds, but for the longest piece and the delays. */
 async function measure(name: string, world: LargeWorld, change: (round: number) => void, times = rounds) {
-  change(0);
-  await world.quiet();
+  for (let round = 0; round < WARM_UP_CHANGES; round++) {
+    change(round);
+    await world.quiet();
+  }
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const [cpuTimes, doneTimes]: [number[], number[]] = [[], []];
   delay.enable();
   const longest = watchPieces();
-  for (let round = 1; round <= times; round++) {
+  for (let round = WARM_UP_CHANGES; round < WARM_UP_CHANGES + times; round++) {
     const [before, startMs] = [process.cpuUsage(), performance.now()];
     change(round);
     doneTimes.push((await world.quiet()) - startMs);

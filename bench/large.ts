@@ -1,8 +1,8 @@
 // `node bench/large.ts`: measures what large families cost the manager's event loop. The real app controller
 // runs on a fake API server, and fake proxies acknowledge within some milliseconds. For each kind of change
-// it prints the processor time, the longest piece of work (in processor time, so that other programs on the
-// machine do not count), the delay of the event loop, and the time until all proxies have acknowledged and
-// nothing is left to do. All of it is in one process, so the fakes count too.
+// it prints the processor time, the longest piece of work, the delay of the event loop, and the time until all
+// proxies have acknowledged and nothing is left to do. The longest piece is in processor time too, so that
+// other programs on the machine do not count. All of it is in one process, so the fakes count too.
 //
 // Options: --shards N (default 64), --namespaces N (10000), --families N (200), --rounds N (10), --json.
 import { monitorEventLoopDelay } from "node:perf_hooks";

@@ -1,6 +1,7 @@
 // The places of each class of a route table, and how two tables divide the same places. Pure. Invariant: a
 // table that was made from another one by `withPlaces` shares its lists of all classes that have not changed.
 // So to compare the two costs what has changed, and not what the table has.
+import { remember } from "../base/remember.ts";
 import { BUCKETS, CLUSTER_SCOPE } from "../kube/place.ts";
 import type { RouteTable } from "./table.ts";
 
@@ -31,15 +32,11 @@ export interface PlacePair {
   readonly places: readonly string[];
 }
 
-const knownPairs = new WeakMap<ClassOf, WeakMap<ClassOf, readonly PlacePair[]>>();
+const pairsTo = remember((to: ClassOf) => remember((from: ClassOf): readonly PlacePair[] => makePairs(from, to)));
 
 /** All places of both tables. Computed once for each pair of tables. */
 export function placePairs(from: ClassOf, to: ClassOf): readonly PlacePair[] {
-  const ofTo = knownPairs.get(to) ?? new WeakMap<ClassOf, readonly PlacePair[]>();
-  knownPairs.set(to, ofTo);
-  const pairs = ofTo.get(from) ?? makePairs(from, to);
-  ofTo.set(from, pairs);
-  return pairs;
+  return pairsTo(to)(from);
 }
 
 function makePairs(from: ClassOf, to: ClassOf): PlacePair[] {
@@ -100,17 +97,12 @@ function compareLists(before: readonly string[], next: readonly string[]) {
   return { common: before.filter((place) => !gone.has(place)), left, joined };
 }
 
-const knownIndexes = new WeakMap<RouteTable["classes"], ReadonlyMap<string, number>>();
-
 /** The first class with the rules of each key: their indices, joined by commas. */
-export function classIndex(classes: RouteTable["classes"]): ReadonlyMap<string, number> {
-  const known = knownIndexes.get(classes);
-  if (known !== undefined) return known;
+export const classIndex = remember((classes: RouteTable["classes"]): ReadonlyMap<string, number> => {
   const index = new Map<string, number>();
   for (const [at, rules] of classes.entries()) if (!index.has(rules.join())) index.set(rules.join(), at);
-  knownIndexes.set(classes, index);
   return index;
-}
+});
 
 interface Move {
   readonly place: string;

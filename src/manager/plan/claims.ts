@@ -2,13 +2,13 @@
 // the only memory of a handover. Also compares a claimed table with the desired one. Pure. A claim lasts
 // while the pod lives or the API server may accept its token.
 
+import { remember, rememberNames } from "../../base/remember.ts";
 import { placePairs } from "../../route/place-lists.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { DEFAULT_SUBSET, isFencedIn, type RouteTable } from "../../route/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "../facts/proxy-facts.ts";
 import { classFacts, classNumber } from "./class-facts.ts";
-import { remember, rememberNames } from "./remember.ts";
 
 export type Claim = ClaimOfPod & {
   /** The pod's object is gone. Its claims last for a grace time (facts/pod-history.ts). */

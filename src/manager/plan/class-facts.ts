@@ -2,9 +2,9 @@
 // ownership as text. Pure. Invariant: each class is read once for all tables with the same rules and classes,
 // since the tables of the subsets of one plan differ only in fences.
 import { createHash } from "node:crypto";
+import { remember, rememberNames } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
 import { classIn, DEFAULT_SUBSET, isFencedIn, limitsOf, type RouteRule, type RouteTable } from "../../route/table.ts";
-import { remember, rememberNames } from "./remember.ts";
 
 /** Numbers of classes: cluster scope without a class, unknown namespaces, then the table's classes. */
 const CLUSTER_CLASS = 0;

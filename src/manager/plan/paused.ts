@@ -7,6 +7,8 @@
 //
 // Resources that move as a whole keep the rules in force. The spec's rules apply to namespaces that the table
 // in force does not have, and to those of a subset that the spec no longer has, since it has no pods.
+
+import { remember } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import { classIn, limitsOf, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
@@ -16,7 +18,6 @@ import type { AppPod } from "../facts/app-pods.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
 import { isOfApp, isOver, snapshotsOf } from "./claims.ts";
 import { contentOf, createSignatures } from "./class-facts.ts";
-import { remember } from "./remember.ts";
 import { hasNothingYet } from "./resource-fences.ts";
 
 interface PausedRoute {

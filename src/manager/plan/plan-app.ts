@@ -3,6 +3,7 @@
 // compared once for all pods that enforce it.
 import { createHash } from "node:crypto";
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
+import { remember, rememberNames } from "../../base/remember.ts";
 import { countNamespaces } from "../../route/place-lists.ts";
 import type { AppRef, Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
@@ -14,7 +15,6 @@ import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "../facts/pro
 import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./claims.ts";
 import { type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
-import { remember, rememberNames } from "./remember.ts";
 import { retainedBetween, type SubsetTable } from "./retained.ts";
 
 export interface AppFacts

@@ -4,11 +4,11 @@
 //   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
 //   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can no longer write
 import { isDeepStrictEqual } from "node:util";
+import { remember } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
 import type { FenceRule, RouteTable } from "../../route/table.ts";
 import { type Claim, compareWith, type TableComparison } from "./claims.ts";
 import { createHolders } from "./class-facts.ts";
-import { remember } from "./remember.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
 /** Why a pod may still have a claim. */

@@ -2,10 +2,11 @@
 // objects, so such a resource moves as a whole when its rules change. Invariant: a subset gets it only when
 // no live pod of another subset may still enforce other rules. Limits do not matter, since they take objects
 // away from all subsets.
+
+import { remember, rememberNames } from "../../base/remember.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { type FenceRule, isSharded, type ResourceMatch, type RouteTable, resourcesIn } from "../../route/table.ts";
 import type { Claim } from "./claims.ts";
-import { remember, rememberNames } from "./remember.ts";
 import { readingOf, textOf } from "./resource-reading.ts";
 
 interface ResourceFences {

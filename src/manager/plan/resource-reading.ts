@@ -8,9 +8,10 @@
 //   b wider than a      no                                 yes
 //   a "g/*", b "*/r"    no                                 yes
 //   else                no                                 no
+
+import { remember } from "../../base/remember.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { type RouteTable, resourcesIn } from "../../route/table.ts";
-import { remember } from "./remember.ts";
 
 interface ResourceReading {
   /**

@@ -7,6 +7,8 @@
 //   Retained => (nothing)  the pod ends: its replacement never owned the namespace
 //
 // Partitioned and shared resources are not retained: clients list them again without a restart.
+
+import { remember } from "../../base/remember.ts";
 import { BUCKETS, CLUSTER_SCOPE, isInClusterScope } from "../../kube/place.ts";
 import { fallbackOf } from "../../route/owners.ts";
 import { placePairs } from "../../route/place-lists.ts";
@@ -24,7 +26,6 @@ import {
 } from "../../route/table.ts";
 import { pairsOf } from "./claims.ts";
 import { classFacts, classNumber } from "./class-facts.ts";
-import { remember } from "./remember.ts";
 
 export interface SubsetTable {
   readonly subset: string;

@@ -41,25 +41,9 @@ it("a registration whose names are no names is refused before they go anywhere",
 });
 
 it("a registration that tells far more than a proxy can have in doubt is refused", () => {
-  const clock = createFakeClock();
-  const errors: { readonly code: number }[] = [];
-  const stream = Object.assign(new EventEmitter(), {
-    getPeer: () => "127.0.0.1:9",
-    write: () => undefined,
-    sendMetadata: () => undefined,
-  });
-  stream.on("error", (error) => errors.push(error));
-  const registry = createProxyRegistry({ log: pino({ level: "silent" }) });
-  serveProxyStream(stream as unknown as ServerStream, {
-    registry,
-    judge: () => ({ kind: "serve" }),
-    leadership: { epoch: 1 },
-    registrations: { allow: () => true },
-    tables: createRegistrationTables({ clock, tables: createSharedTables() }),
-    cut: () => undefined,
-    clock,
-    log: pino({ level: "silent" }),
-  });
+  const log = pino({ level: "silent" });
+  const registry = createProxyRegistry({ log });
+  const { stream, errors } = openStream({ registry, log });
   const many = Array.from({ length: 10_000 }, () => snapshot(table([], {})));
   stream.emit("data", { registration: { ...REGISTRATION, route: claimsOf(undefined, ...many) } });
   expect(errors).toMatchObject([{ code: 3 }]);
@@ -161,27 +145,10 @@ it.each([
 });
 
 it("a stream ends with a line in the log if a message of it cannot be handled, and others go on", () => {
-  const clock = createFakeClock();
   const lines: { readonly msg: string; readonly pod?: string }[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const errors: object[] = [];
-  const stream = Object.assign(new EventEmitter(), {
-    getPeer: () => "127.0.0.1:9",
-    write: () => undefined,
-    sendMetadata: () => undefined,
-  });
-  stream.on("error", (error) => errors.push(error));
   const registry = { ...createProxyRegistry({ log }), reported: fails };
-  serveProxyStream(stream as unknown as ServerStream, {
-    registry,
-    judge: () => ({ kind: "serve" }),
-    leadership: { epoch: 1 },
-    registrations: { allow: () => true },
-    tables: createRegistrationTables({ clock, tables: createSharedTables() }),
-    cut: () => undefined,
-    clock,
-    log,
-  });
+  const { stream, errors } = openStream({ registry, log });
   stream.emit("data", { registration: REGISTRATION });
   stream.emit("data", { promise: { epoch: 1, tables: [] } });
   expect(registry.facts("ops/d0")?.connected).toBe(true);
@@ -198,4 +165,26 @@ async function identified() {
 function leaderAfter(ms: number): () => string | undefined {
   let calls = 0;
   return () => (calls++ * 100 < ms ? "" : undefined);
+}
+
+/** A stream of a proxy that the manager serves, and the errors that it gets. */
+function openStream(parts: Pick<Parameters<typeof serveProxyStream>[1], "registry" | "log">) {
+  const clock = createFakeClock();
+  const errors: object[] = [];
+  const stream = Object.assign(new EventEmitter(), {
+    getPeer: () => "127.0.0.1:9",
+    write: () => undefined,
+    sendMetadata: () => undefined,
+  });
+  stream.on("error", (error) => errors.push(error));
+  serveProxyStream(stream as unknown as ServerStream, {
+    judge: () => ({ kind: "serve" }),
+    leadership: { epoch: 1 },
+    registrations: { allow: () => true },
+    tables: createRegistrationTables({ clock, tables: createSharedTables() }),
+    cut: () => undefined,
+    clock,
+    ...parts,
+  });
+  return { stream, errors };
 }

@@ -8,6 +8,7 @@ import { fieldAt } from "../../api/rule.ts";
 import { type ShardingConfig, type ShardingConfigSpec, validateShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
 import { POD_NAME } from "../../api/sharding-keys.ts";
+import { remember } from "../../base/remember.ts";
 import { termsOfSelector } from "../../kube/label-selector.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import type { EditVerdict, Surroundings } from "../apps/app.ts";
@@ -103,14 +104,8 @@ export function familyProblems(family: Family): string[] {
   return [...family.problems, ...configProblems(family), ...memberProblems(family)];
 }
 
-const knownResults = new WeakMap<ShardingConfig, ReturnType<typeof validateShardingConfig>>();
-
-/** Objects never change, and an answer of admission checks each config of a family several times. */
-function checkedOnce(config: ShardingConfig) {
-  const result = knownResults.get(config) ?? validateShardingConfig(config);
-  knownResults.set(config, result);
-  return result;
-}
+/** An answer of admission checks each config of a family several times. */
+const checkedOnce = remember((config: ShardingConfig) => validateShardingConfig(config));
 
 function configProblems({ configs }: Family): string[] {
   return configs.flatMap((config) => {

@@ -1,4 +1,4 @@
-// Results that are computed once for each key. Tables and rules never change, and many pods share them.
+// Results that are computed once for each key, which must never change: a route table, a stored object.
 
 /** The function, which remembers each result as long as its key lives. */
 export function remember<K extends object, V>(make: (key: K) => V): (key: K) => V {

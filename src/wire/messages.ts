@@ -132,8 +132,13 @@ export interface RuleStateMessage {
   /** The uid of the object that has the rule. */
   readonly uid: string;
   readonly rule: string;
+  /** False: it has closed. */
   readonly opened: boolean;
   readonly sinceMs: number;
+  /** The breaker is open, and its time is over: the next requests decide whether it closes. */
+  readonly halfOpen: boolean;
+  /** Why it opened, with the figure, in one sentence without a full stop; "" if it is closed. */
+  readonly cause: string;
 }
 
 export interface BacklogMessage {

@@ -128,6 +128,8 @@ function setUp() {
           rule: origin.rule,
           opened: opened.includes(pod),
           sinceMs: 1_000,
+          halfOpen: false,
+          cause: "",
         }));
         reports.set(pod, { digest, rules });
       }

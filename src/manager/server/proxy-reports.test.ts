@@ -9,6 +9,8 @@ it("whatever a proxy reports of its policies can be a status", () => {
     rule: "r".repeat(999),
     opened: true,
     sinceMs: 2 ** 60,
+    halfOpen: true,
+    cause: "c".repeat(999),
   }));
   const { policies } = withReport(NO_REPORTS, { report: "policies", policies: { digest: "d".repeat(999), rules } }) ?? NO_REPORTS;
   const limitingSnapshots = policies.rules.map(({ rule, sinceMs }) => ({

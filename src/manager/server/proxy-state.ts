@@ -179,6 +179,8 @@ function acceptedPolicies({ digest, rules }: PolicyReportMessage): PolicyReportM
     rule: plainText(rule.rule, MAX_NAME_CHARS),
     opened: rule.opened,
     sinceMs: Math.min(rule.sinceMs, MAX_TIME_MS),
+    halfOpen: rule.halfOpen,
+    cause: plainText(rule.cause, MAX_REASON_CHARS),
   }));
   return { digest: plainText(digest, 64), rules: states };
 }

@@ -12,11 +12,15 @@ describe("the report to the manager", () => {
     expect(policies.report).toEqual({ digest: "digest", rules: [] });
     const openedMs = clock.now();
     for (let i = 0; i < 2; i++) policies.limit(GET);
-    expect(policies.report.rules).toEqual([{ uid: "uid-1", rule: "rule", opened: true, sinceMs: openedMs }]);
+    expect(policies.report.rules).toEqual([
+      { uid: "uid-1", rule: "rule", opened: true, sinceMs: openedMs, halfOpen: false, cause: "" },
+    ]);
     await clock.advance(10_000);
     const probe = policies.limit(GET);
     if (probe.kind === "permitted") probe.permit.settle({ kind: "answered", status: 200, tookMs: 1 });
-    expect(policies.report.rules).toEqual([{ uid: "uid-1", rule: "rule", opened: false, sinceMs: openedMs + 10_000 }]);
+    expect(policies.report.rules).toEqual([
+      { uid: "uid-1", rule: "rule", opened: false, sinceMs: openedMs + 10_000, halfOpen: false, cause: "" },
+    ]);
   });
 
   it("forgets a rule that is gone", () => {

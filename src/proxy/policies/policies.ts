@@ -51,12 +51,14 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
       const since = breaker !== undefined && breaker.kind !== "closed" ? breaker.sinceMs : undefined;
       const key = keyOf(origin);
       if (breaker === undefined || since === undefined) return closedAt.get(key) ?? [];
-      return { uid: origin.uid, rule: origin.rule, opened: state === "Opened", sinceMs: since };
+      const halfOpen = breaker.kind === "probing";
+      return { uid: origin.uid, rule: origin.rule, opened: state === "Opened", sinceMs: since, halfOpen, cause: "" };
     });
   let before = new Map<string, RuleStateMessage>();
   const changed = () => {
     const open = new Map(states().flatMap((each) => (each.opened ? [[keyOf(each), each] as const] : [])));
-    for (const [key, each] of before) if (!open.has(key)) closedAt.set(key, { ...each, opened: false, sinceMs: now() });
+    for (const [key, each] of before)
+      if (!open.has(key)) closedAt.set(key, { ...each, opened: false, halfOpen: false, cause: "", sinceMs: now() });
     for (const key of open.keys()) closedAt.delete(key);
     before = open;
     metrics.setOpen(engine.states().flatMap(({ rule }) => (open.has(keyOf(rule.origin)) ? [rule] : [])));

@@ -50,7 +50,9 @@ const triggerSchema = withChecks(
       "With fewer requests in the window, errorPercent opens nothing. The default is 20.",
     ),
     window: optional(durationSchema("1s", "1h")).describe("Time that errorPercent looks back. The default is 10s."),
-    slowerThan: optional(durationSchema("1ms", "1h")).describe("An answer that takes longer counts as a failure."),
+    slowerThan: optional(durationSchema("1ms", "1h")).describe(
+      "An answer that takes longer counts as a failure, and so does a request that its client gives up after this time.",
+    ),
   }),
   someField("opens nothing: set consecutiveErrors or errorPercent", "consecutiveErrors", "errorPercent"),
 );

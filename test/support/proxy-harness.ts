@@ -17,7 +17,7 @@ import { proxyCommandLine } from "../../src/proxy/config.ts";
 import { createIdentity } from "../../src/proxy/identity/create-identity.ts";
 import type { PlanLog } from "../../src/proxy/outbound/lists/plan-log.ts";
 import { outboundLayers } from "../../src/proxy/outbound/stack.ts";
-import { createPolicies } from "../../src/proxy/policies/policies.ts";
+import { createPolicies, type RunningPolicies } from "../../src/proxy/policies/policies.ts";
 import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
 import { enforced } from "../../src/proxy/session/enforcer.ts";
 import type { Enforced, ManagerSession } from "../../src/proxy/session/session.ts";
@@ -66,6 +66,8 @@ export interface ProxyHarness {
   readonly agent: Agent;
   /** The fake session. A test may change `session.current`. */
   readonly session: { current: Enforced | undefined };
+  /** None are enforced at first. */
+  readonly policies: RunningPolicies;
   /** The source of `/debug/plans`. */
   readonly plans: PlanLog;
   /** Sends a request and reads the whole answer. Rejects if the answer is truncated. */
@@ -88,6 +90,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
   if (options.apiCaFile === undefined) await writeFile(apiCaFile, api.ca.certPem);
   const registry = createRegistry("proxy", "test");
   const metrics = createPolicyMetrics(registry);
+  const policies = createPolicies({ clock: systemClock, random: systemRandom, managerAwayMs: () => 0, metrics });
   const session: ManagerSession & { current: Enforced | undefined } = {
     name: "session",
     start: async () => undefined,
@@ -95,7 +98,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     current: hasSnapshot ? UNDIVIDED : undefined,
     awaited: undefined,
     trouble: undefined,
-    policies: createPolicies({ clock: systemClock, random: systemRandom, managerAwayMs: () => 0, metrics }),
+    policies,
     peers: { current: [], onChange: () => undefined },
     onChange: () => () => undefined,
     beginWrite: () => () => undefined,
@@ -164,6 +167,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     apiCaFile,
     agent,
     session,
+    policies,
     plans,
     open,
     async fetch(path, more) {

@@ -23,7 +23,7 @@ export type LimitDecision =
 export interface Permit {
   /** The answer has begun, or will not come. Later calls do nothing. */
   settle(outcome: Outcome): void;
-  /** The request is over. Without an answer it counts as abandoned. Later calls do nothing. */
+  /** The request is over. If it is not settled, its outcome says nothing. Later calls do nothing. */
   release(): void;
 }
 
@@ -129,8 +129,7 @@ function permitOf(tickets: readonly Ticket[], now: () => number): Permit {
     release() {
       if (isReleased) return;
       isReleased = true;
-      // A client that gives up without an answer says nothing about the server.
-      settle({ kind: "abandoned" });
+      settle({ kind: "abandoned", afterMs: 0 });
       for (const ticket of tickets) ticket.release?.();
     },
   };

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ALL_OBJECTS, policyRequest } from "../../../test/support/policies.ts";
 import { seededRandom } from "../../../test/support/random.ts";
-import { createMatcher } from "../matcher.ts";
+import type { Random } from "../../base/clock.ts";
+import { createMatcher, type Matcher } from "../matcher.ts";
 import type { FaultRule } from "../policy.ts";
-import { drawFault } from "./faults.ts";
+import { drawAbort, drawDelay } from "./faults.ts";
 
 const origin = { kind: "FaultInjection", namespace: "shop", name: "storm", uid: "uid-1", rule: "rule" } as const;
 const fault = (changes: Partial<FaultRule>): FaultRule => ({ origin, mode: "Enforce", match: ALL_OBJECTS, ...changes });
@@ -11,7 +12,14 @@ const GET = policyRequest("GET /api/v1/namespaces/a/pods/p");
 
 function draw(rules: readonly FaultRule[], randoms: readonly number[], nowMs = 0) {
   const left = [...randoms];
-  return drawFault(createMatcher(rules), GET, nowMs, () => left.shift() ?? expect.fail("one number too many is drawn"));
+  return drawBy(createMatcher(rules), () => left.shift() ?? expect.fail("one number too many is drawn"), nowMs);
+}
+
+function drawBy(matcher: Matcher<FaultRule>, random: Random, nowMs = 0) {
+  const fired: { readonly rule: FaultRule; readonly what: string }[] = [];
+  const deps = { matcher, random, fired: (rule: FaultRule, what: string) => fired.push({ rule, what }) };
+  const delayMs = drawDelay(GET, nowMs, deps)?.ms ?? 0;
+  return { delayMs, abort: drawAbort(GET, nowMs, deps), fired };
 }
 
 describe("a fault", () => {
@@ -28,7 +36,7 @@ describe("a fault", () => {
   it("fires in its share of the requests", () => {
     const random = seededRandom(1);
     const matcher = createMatcher([fault({ delay, abort })]);
-    const draws = Array.from({ length: 20_000 }, () => drawFault(matcher, GET, 0, random));
+    const draws = Array.from({ length: 20_000 }, () => drawBy(matcher, random));
     const delayed = draws.filter(({ delayMs }) => delayMs > 0).length;
     const aborted = draws.filter(({ abort: by }) => by !== undefined).length;
     const both = draws.filter(({ delayMs, abort: by }) => delayMs > 0 && by !== undefined).length;

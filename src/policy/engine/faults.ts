@@ -1,39 +1,57 @@
-// Draws the faults of a request. Invariant: delay and abort are drawn once for each rule and independently of
-// each other, as Envoy's fault filter does.
+// Draws the faults of a request. Invariants: delay and abort are drawn once for each rule and independently
+// of each other, as Envoy's fault filter does; an abort is drawn when the delay is over, by the rules that
+// are in effect then.
 import type { Random } from "../../base/clock.ts";
 import type { Matcher } from "../matcher.ts";
 import type { FaultRule, TimeWindow } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
 
-export interface Fault {
+export interface Delay {
   /** The delays of all rules add up. */
-  readonly delayMs: number;
-  /** The answer of the first rule that aborts. */
-  readonly abort?: { readonly status: number; readonly rule: FaultRule } | undefined;
-  /** Every rule that fires, including those in the shadow. */
-  readonly fired: readonly { readonly rule: FaultRule; readonly what: "delay" | "abort" }[];
+  readonly ms: number;
+  /** The first of them. */
+  readonly rule: FaultRule;
 }
 
-export const NO_FAULT: Fault = { delayMs: 0, fired: [] };
+export interface Abort {
+  readonly status: number;
+  readonly rule: FaultRule;
+}
+
+export interface FaultDeps {
+  readonly matcher: Matcher<FaultRule>;
+  readonly random: Random;
+  /** Called with every rule that fires, including those in the shadow. */
+  readonly fired: (rule: FaultRule, what: "delay" | "abort") => void;
+}
+
 /** A longer delay would look like a dead server, and hold memory. */
 const MAX_DELAY_MS = 30_000;
 
 /** @param nowMs milliseconds since the epoch */
-export function drawFault(matcher: Matcher<FaultRule>, request: PolicyRequest, nowMs: number, random: Random): Fault {
-  const rules = matcher.match(request).filter((rule) => isInEffect(rule, nowMs));
-  if (rules.length === 0) return NO_FAULT;
-  const drawn = rules.map((rule) => ({ rule, delays: isHit(rule.delay, random), aborts: isHit(rule.abort, random) }));
-  const enforced = drawn.filter(({ rule }) => rule.mode === "Enforce");
-  const delayMs = enforced.reduce((sum, { rule, delays }) => sum + (delays ? (rule.delay?.ms ?? 0) : 0), 0);
-  const first = enforced.find(({ aborts }) => aborts)?.rule;
-  return {
-    delayMs: Math.min(MAX_DELAY_MS, delayMs),
-    abort: first?.abort && { status: first.abort.status, rule: first },
-    fired: drawn.flatMap(({ rule, delays, aborts }) => [
-      ...(delays ? [{ rule, what: "delay" as const }] : []),
-      ...(aborts ? [{ rule, what: "abort" as const }] : []),
-    ]),
-  };
+export function drawDelay(request: PolicyRequest, nowMs: number, deps: FaultDeps): Delay | undefined {
+  let first: FaultRule | undefined;
+  let ms = 0;
+  for (const rule of firing("delay", request, nowMs, deps)) {
+    first ??= rule;
+    ms += rule.delay?.ms ?? 0;
+  }
+  return first && { ms: Math.min(MAX_DELAY_MS, ms), rule: first };
+}
+
+/** The answer of the first rule that aborts. @param nowMs milliseconds since the epoch */
+export function drawAbort(request: PolicyRequest, nowMs: number, deps: FaultDeps): Abort | undefined {
+  const [rule] = firing("abort", request, nowMs, deps);
+  return rule?.abort && { status: rule.abort.status, rule };
+}
+
+/** The enforced rules that fire. */
+function firing(what: "delay" | "abort", request: PolicyRequest, nowMs: number, { matcher, random, fired }: FaultDeps) {
+  return matcher.match(request).filter((rule) => {
+    if (!isInEffect(rule, nowMs) || !isHit(rule[what], random)) return false;
+    fired(rule, what);
+    return rule.mode === "Enforce";
+  });
 }
 
 function isInEffect({ effective, untilMs = Number.POSITIVE_INFINITY }: FaultRule, nowMs: number): boolean {

@@ -2,7 +2,7 @@
 // lets one request through at a time, which decides whether it closes.
 import type { BreakerSpec, FailureTrigger } from "../policy.ts";
 import { type BreakerEvent, type BreakerState, CLOSED, nextBreakerState } from "./breaker-state.ts";
-import { isFailure, type Limiter, type Outcome, PASS, type Ticket } from "./limiter.ts";
+import { hasFailed, type Limiter, PASS, type Ticket } from "./limiter.ts";
 import { createTokenBucket } from "./token-bucket.ts";
 
 export interface BreakerOptions {
@@ -23,7 +23,7 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
   let bucket = spec.bucket && createTokenBucket(spec.bucket, startMs);
   const failures = trigger && createFailureWindow(trigger);
   // A process that ended in a probe never learns its outcome.
-  let state = nextBreakerState(before, { kind: "probe-lost" });
+  let state = notLater(nextBreakerState(before, { kind: "probe-lost" }), startMs);
   let recovery = first;
 
   const step = (event: BreakerEvent) => {
@@ -34,10 +34,7 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
     changed();
   };
   const isClosed = () => state.kind === "closed";
-  // A clock that was set back must not make the wait longer than sleepMs.
-  const leftMs = (sinceMs: number, nowMs: number) => Math.min(sleepMs, sinceMs + sleepMs - nowMs);
-  const hasFailed = (outcome: Outcome) =>
-    isFailure(outcome) || (outcome.kind === "answered" && outcome.tookMs > (trigger?.slowerThanMs ?? Number.POSITIVE_INFINITY));
+  const leftMs = (sinceMs: number, nowMs: number) => sinceMs + sleepMs - nowMs;
 
   /** The ticket of the request that decides. A late answer to an earlier one decides nothing. */
   let probe: Ticket | undefined;
@@ -45,8 +42,9 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
     const ticket: Ticket = {
       settle(outcome, nowMs) {
         if (ticket !== probe) return;
-        if (outcome.kind === "abandoned") step({ kind: "probe-lost" });
-        else if (trigger !== undefined && hasFailed(outcome)) step({ kind: "probe-failed", nowMs });
+        const isFailure = hasFailed(outcome, trigger?.slowerThanMs);
+        if (isFailure === undefined) step({ kind: "probe-lost" });
+        else if (trigger !== undefined && isFailure) step({ kind: "probe-failed", nowMs });
         else step({ kind: "probe-passed" });
       },
     };
@@ -54,8 +52,9 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
   };
   const countTicket: Ticket = {
     settle(outcome, nowMs) {
-      if (outcome.kind === "abandoned" || state.kind !== "closed") return;
-      if (failures?.count(hasFailed(outcome), nowMs)) step({ kind: "tripped", cause: "failures", nowMs, recovery });
+      const isFailure = hasFailed(outcome, trigger?.slowerThanMs);
+      if (isFailure === undefined || state.kind !== "closed") return;
+      if (failures?.count(isFailure, nowMs)) step({ kind: "tripped", cause: "failures", nowMs, recovery });
     },
   };
   step({ kind: "recovered", recovery });
@@ -89,6 +88,11 @@ export function createBreaker({ spec, startMs, recovery: first, before = CLOSED,
     },
     stored: () => state,
   };
+}
+
+/** If the clock was set back between two processes, the breaker's time begins now. */
+function notLater(state: BreakerState, nowMs: number): BreakerState {
+  return state.kind === "closed" ? state : { ...state, sinceMs: Math.min(state.sinceMs, nowMs) };
 }
 
 interface Slot {

@@ -2,7 +2,7 @@
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { LimiterSpec } from "../policy.ts";
 import { type BreakerOptions, createBreaker } from "./breaker.ts";
-import { isFailure, type Limiter, PASS } from "./limiter.ts";
+import { hasFailed, type Limiter, PASS } from "./limiter.ts";
 import { createTokenBucket } from "./token-bucket.ts";
 
 type LimiterOptions = Omit<BreakerOptions, "spec"> & { readonly spec: LimiterSpec };
@@ -67,8 +67,9 @@ function createBackoffLimiter(spec: Extract<LimiterSpec, { kind: "backoff" }>): 
     },
     charge: ({ key }) => ({
       settle(outcome, nowMs) {
-        if (outcome.kind === "abandoned") return;
-        if (!isFailure(outcome)) {
+        const isFailure = hasFailed(outcome);
+        if (isFailure === undefined) return;
+        if (!isFailure) {
           failing.delete(key);
           return;
         }

@@ -13,12 +13,13 @@ export type Decision =
 export const PASS: Decision = { kind: "pass" };
 
 export type Outcome =
-  /** The time is from the request to the headers of the answer. */
-  | { readonly kind: "answered"; readonly status: number; readonly tookMs: number }
+  // `tookMs` is from the request to the headers of the answer, without the time in the proxy's own queues.
+  // `isByDesign`: the status is what the request asked for, and says nothing of the server's health.
+  | { readonly kind: "answered"; readonly status: number; readonly tookMs: number; readonly isByDesign?: boolean }
   /** The connection failed. */
   | { readonly kind: "failed" }
-  /** The client left before the answer came. */
-  | { readonly kind: "abandoned" };
+  /** The client left after `afterMs` of waiting for the server. */
+  | { readonly kind: "abandoned"; readonly afterMs: number };
 
 /** Tells a limiter the outcome of a request that it has let pass. */
 export interface Ticket {
@@ -41,8 +42,24 @@ export interface Limiter {
   recover?(recovery: string, nowMs: number): void;
 }
 
-/** True if the server has trouble. A 404 or a 409 is an ordinary answer. */
-export function isFailure(outcome: Outcome): boolean {
-  if (outcome.kind !== "answered") return outcome.kind === "failed";
-  return outcome.status >= 500 || outcome.status === 429;
+/** kube-apiserver gives up a request after this time (--request-timeout), so a longer silence is a failure. */
+const SILENT_MS = 60_000;
+
+/**
+ * Whether the server has trouble. A 404 or a 409 is an ordinary answer. Undefined if the outcome says
+ * nothing: the client left before the server was late.
+ * @param slowerThanMs an answer that takes longer is a failure; default: no answer is too slow
+ */
+export function hasFailed(outcome: Outcome, slowerThanMs?: number): boolean | undefined {
+  switch (outcome.kind) {
+    case "failed":
+      return true;
+    case "abandoned":
+      return outcome.afterMs > (slowerThanMs ?? SILENT_MS) ? true : undefined;
+    case "answered":
+      if (slowerThanMs !== undefined && outcome.tookMs > slowerThanMs) return true;
+      return outcome.isByDesign !== true && (outcome.status >= 500 || outcome.status === 429);
+    default:
+      return outcome satisfies never;
+  }
 }

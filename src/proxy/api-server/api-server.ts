@@ -9,7 +9,7 @@ import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { isCollection, isLongRunning, isWatch } from "../../kube/request-kind.ts";
-import { addWait, type Call, type CallRecord, type Handler } from "../call/call.ts";
+import { addWait, type Call, type CallRecord, type Handler, noteAnswerTime } from "../call/call.ts";
 import { readableOf } from "../http/byte-stream.ts";
 import type { Reply, Tunnel } from "../http/handler.ts";
 import { createConnections, DEFAULT_LIVENESS, type Liveness } from "./connections.ts";
@@ -129,14 +129,23 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
 
   const sendOnce = async (call: Call, pool: keyof typeof pools): Promise<Reply> => {
     const { signal } = call;
-    if (http2 && isPlainWatch(call)) {
-      const stream = await watches.open(watchHeaders(call, origin), signal);
-      if (stream !== undefined) return watchExchange(stream, { signal, clock, headersMs: timeouts.headersMs });
+    let startedMs = clock.monotonicMs();
+    try {
+      if (http2 && isPlainWatch(call)) {
+        const stream = await watches.open(watchHeaders(call, origin), signal);
+        if (stream !== undefined) return await watchExchange(stream, { signal, clock, headersMs: timeouts.headersMs });
+      }
+      const { queue, dispatcher } = pools[pool];
+      const turn = queue?.enter(signal);
+      if (turn !== undefined) {
+        startedMs = Number.POSITIVE_INFINITY; // a call that leaves the queue has not been sent
+        await turn;
+        startedMs = clock.monotonicMs();
+      }
+      return await exchange(dispatcher, dispatchOptions(call, timeouts), { signal, clock, abandonedMs, onOver: queue?.leave });
+    } finally {
+      noteAnswerTime(call.record, clock.monotonicMs() - startedMs);
     }
-    const { queue, dispatcher } = pools[pool];
-    const turn = queue?.enter(signal);
-    if (turn !== undefined) await turn;
-    return exchange(dispatcher, dispatchOptions(call, timeouts), { signal, clock, abandonedMs, onOver: queue?.leave });
   };
 
   const noteReachable = (now: boolean, error?: MeshError) => {

@@ -44,7 +44,14 @@ export function createTunnel({ origin, trust, log, onConnected }: TunnelOptions)
     };
     const proxy = createProxyServer({});
     proxy.on("error", () => undefined); // the callback gets it as well
-    proxy.on("proxyReqWs", (request) => endTogether(request, socket, call.signal, onConnected));
+    proxy.on("proxyReqWs", (request) => {
+      const { upgraded } = call.record;
+      request.once("upgrade", () => upgraded?.(101));
+      request.once("response", ({ statusCode }) => upgraded?.(statusCode));
+      // Without its client the request is broken off, which says nothing of the API server.
+      request.once("error", () => call.signal.aborted || upgraded?.(undefined));
+      endTogether(request, socket, call.signal, onConnected);
+    });
     proxy.ws(req, socket, head, options, (error) => {
       log.debug({ err: error }, "a tunnel ended with an error");
       socket.destroy();

@@ -10,6 +10,7 @@ import type { Permit } from "../../policy/engine/engine.ts";
 import type { PlanName } from "../../route/plan-query.ts";
 import { asSource, type ByteSource, discardBody, readBody } from "../http/byte-stream.ts";
 import type * as http from "../http/handler.ts";
+import type { Waited } from "../policies/policies.ts";
 
 /** What the layers note about a call while it passes, for each other, for metrics and for the access log. */
 export interface CallRecord extends http.CallNotes {
@@ -32,14 +33,19 @@ export interface CallRecord extends http.CallNotes {
   rule?: string;
   /** Limits have let the call pass. They also let pass what the proxy sends to serve it. */
   isAdmitted?: true;
-  /** What limits settle by the outcome of the call. They let it pass at `atMs` (monotonic). */
-  charge?: { readonly permit: Permit; readonly atMs: number };
+  /** What limits settle by the outcome of the call. */
+  charge?: Permit;
   /** The head of the answer is known, or there is none. */
   isAnswered?: true;
   /** The client's call that this one serves. Absent for the client's own. */
   serves?: CallRecord;
   /** Milliseconds of waiting for the API server or the manager, which is not the proxy's overhead. */
   waitedMs?: number;
+  // The longest time that the API server took for the head of one of the answers to this call: without the
+  // proxy's own queues, and also if the client left before the answer.
+  slowestMs?: number;
+  /** A FaultInjection has delayed the call. */
+  delay?: Waited;
 }
 
 /** Why a call was refused, fenced or turned back. Bounded, because it is a label. */
@@ -94,6 +100,12 @@ export function clientsRecord(record: CallRecord): CallRecord {
 
 export function addWait(record: CallRecord, ms: number): void {
   record.waitedMs = (record.waitedMs ?? 0) + ms;
+}
+
+/** Notes for how long the API server has worked on a request for the call. */
+export function noteAnswerTime(record: CallRecord, ms: number): void {
+  const own = clientsRecord(record);
+  own.slowestMs = Math.max(own.slowestMs ?? 0, ms);
 }
 
 /** Notes why a call is not simply forwarded. */

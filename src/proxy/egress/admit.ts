@@ -1,6 +1,5 @@
 // Asks all policies about one request to another server: faults, then the rules about hosts, then limits and
 // breakers. A delayed request is judged by the rules in force after its delay; a refused one costs no token.
-import type { AbortSource } from "../../base/abort.ts";
 import type { Random } from "../../base/clock.ts";
 import type { Permit } from "../../policy/engine/engine.ts";
 import { ruleName } from "../../policy/policy.ts";
@@ -9,6 +8,7 @@ import type { Policies } from "../policies/policies.ts";
 import { nameOfRule, refusalText, retryAfterOf } from "../policies/policy-refusal.ts";
 import type { Session } from "../session/session.ts";
 import { EgressError } from "./egress-error.ts";
+import type { Visit } from "./visits.ts";
 
 export interface AdmitDeps {
   readonly session: Pick<Session, "current">;
@@ -21,7 +21,7 @@ export async function admit(
   method: string,
   target: EgressTarget,
   { session, policies, random }: AdmitDeps,
-  signal: AbortSource,
+  visit: Pick<Visit, "signal" | "notes">,
 ): Promise<Permit> {
   const request = egressRequestOf(method, target);
   const server = `${target.host}:${target.port}`;
@@ -29,8 +29,10 @@ export async function admit(
     const message = "ctrlmesh egress: this proxy has no policies from the manager yet, so it serves nothing; see /readyz";
     throw new EgressError("not-ready", message, { retryAfterSeconds: 1 });
   }
-  const { delayMs, abort } = policies.fault(request);
-  if (delayMs > 0) await policies.delay(delayMs, signal);
+  const delay = policies.delay(request);
+  if (delay !== undefined) visit.notes.delay = await policies.wait(delay, visit.signal);
+  // Drawn only now: the rule may have gone meanwhile.
+  const abort = policies.abort(request);
   if (abort !== undefined) {
     const { origin } = abort.rule;
     const message = `ctrlmesh egress: fault injected by ${nameOfRule(origin)}`;

@@ -41,7 +41,7 @@ export async function serveRequest(req: IncomingMessage, res: ServerResponse, de
   if (/websocket/i.test(req.headers.upgrade ?? "")) {
     throw new EgressError("upgrade", "ctrlmesh egress: WebSockets pass only through a tunnel: use wss, or CONNECT");
   }
-  const permit = await admit(method, target, deps, visit.signal);
+  const permit = await admit(method, target, deps, visit);
   const startedMs = clock.monotonicMs();
   try {
     const socket = await dial.connect(target, visit.signal);
@@ -56,9 +56,9 @@ export async function serveRequest(req: IncomingMessage, res: ServerResponse, de
     // If the client or the server has left, `pipeline` has destroyed both sides.
     await pipeline(answer, res).catch(() => undefined);
   } catch (error) {
-    // A client that leaves breaks the connection off, which says nothing of the server.
-    const isServersFault = error instanceof EgressError && error.result !== "address-refused" && !visit.signal.aborted;
-    if (isServersFault) permit.settle({ kind: "failed" });
+    // A client that leaves breaks the connection off, which says nothing of a server that was not late.
+    if (visit.signal.aborted) permit.settle({ kind: "abandoned", afterMs: clock.monotonicMs() - startedMs });
+    else if (error instanceof EgressError && error.result !== "address-refused") permit.settle({ kind: "failed" });
     throw error;
   } finally {
     permit.release();

@@ -34,14 +34,15 @@ export async function serveTunnel(
   const { clock, dial, idleMs, log } = deps;
   const target = targetOf("CONNECT", req.url ?? "", {});
   Object.assign(visit.notes, { host: target.host, port: target.port });
-  const permit = await admit("CONNECT", target, deps, visit.signal);
+  const permit = await admit("CONNECT", target, deps, visit);
   const startedMs = clock.monotonicMs();
   let upstream: Socket;
   try {
     upstream = await dial.plain(target, visit.signal);
     permit.settle({ kind: "answered", status: 200, tookMs: clock.monotonicMs() - startedMs });
   } catch (error) {
-    if (error instanceof EgressError && error.result !== "address-refused") permit.settle({ kind: "failed" });
+    if (visit.signal.aborted) permit.settle({ kind: "abandoned", afterMs: clock.monotonicMs() - startedMs });
+    else if (error instanceof EgressError && error.result !== "address-refused") permit.settle({ kind: "failed" });
     throw error;
   } finally {
     permit.release();

@@ -2,7 +2,8 @@
 // logged once at its end; its signal fires at its end at the latest, so that nothing outlives it.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
-import type { AccessLog } from "../observe/access-log.ts";
+import { type AccessLog, delayFields } from "../observe/access-log.ts";
+import type { Waited } from "../policies/policies.ts";
 import type { EgressResult } from "./egress-error.ts";
 
 /** What the access log has of a request: never a query, a header or a body. */
@@ -13,6 +14,7 @@ export interface VisitNotes {
   path?: string | undefined;
   code?: number;
   rule?: string | undefined;
+  delay?: Waited | undefined;
   bytes?: () => number;
 }
 
@@ -64,7 +66,9 @@ export function createVisits({ clock, metrics, accessLog }: VisitsDeps) {
           metrics.open(-1);
           abort.abort();
           const seconds = (clock.monotonicMs() - startedMs) / 1_000;
-          write?.({ direction: "egress", ...visit.notes, bytes: visit.notes.bytes?.() ?? 0, decision: result, seconds });
+          const { bytes, delay, ...notes } = visit.notes;
+          const about = { ...notes, ...delayFields(delay), bytes: bytes?.() ?? 0 };
+          write?.({ direction: "egress", ...about, decision: result, seconds });
         },
       };
       openVisits.add(visit);

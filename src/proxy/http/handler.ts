@@ -16,6 +16,11 @@ export interface CallNotes {
   isLongRunning?: boolean;
   /** The server ends the call after this time, counted from the head of the reply. */
   endAfterMs?: number;
+  /**
+   * Called with the status by which the other server has answered an upgrade, or with undefined if its
+   * connection failed. Never called if the client left before.
+   */
+  upgraded?: (status: number | undefined) => void;
   /** Only on the few calls that are measured layer by layer. */
   timing?: LayerTiming;
 }

@@ -1,6 +1,7 @@
 // The access log: `--access-log` takes a share of all requests into the log, and /debug/requests the next
 // few. Invariants: off by default; no request can turn it on; no token, body or query is ever written.
 import type { ProcessContext } from "../../base/process-context.ts";
+import type { Waited } from "../policies/policies.ts";
 
 export type AccessFields = Readonly<Record<string, unknown>>;
 export type AccessSink = (fields: AccessFields) => void;
@@ -44,4 +45,9 @@ export function createAccessLog({ share, random, log }: AccessLogOptions) {
       for (const sink of [...taps]) sink(fields);
     },
   };
+}
+
+/** A request that a FaultInjection has delayed must not look like one of a slow server. */
+export function delayFields(delay: Waited | undefined): object {
+  return delay === undefined ? {} : { delayedSeconds: delay.seconds, delayedBy: delay.rule };
 }

@@ -13,7 +13,7 @@ function setup(changes: Partial<FaultRule>) {
   const world = runningPolicies({ faults: [{ origin, mode: "Enforce", match: ALL_OBJECTS, ...changes }] });
   const upstream = fakeUpstream(() => jsonReply({}));
   const handler = fault(world)(upstream);
-  return { ...world, upstream, send: (signal?: AbortSignal) => handler(callOf("GET", POD, signal && { signal })) };
+  return { ...world, upstream, handler, send: (signal?: AbortSignal) => handler(callOf("GET", POD, signal && { signal })) };
 }
 
 describe("a delay", () => {
@@ -63,6 +63,29 @@ describe("an abort", () => {
     });
     expect(upstream.calls).toHaveLength(0);
   });
+});
+
+it.each([
+  ["is gone", undefined],
+  ["is in the shadow", { mode: "Shadow" as const }],
+])("an abort does not fire after a delay if its rule %s by then (D19)", async (_name, changes) => {
+  const faults: Partial<FaultRule> = { delay: { ms: 5_000, percent: 100 }, abort: { status: 500, percent: 100 } };
+  const { send, policies, clock } = setup(faults);
+  const answer = send();
+  await clock.advance(4_999);
+  const rest = changes === undefined ? [] : [{ origin, match: ALL_OBJECTS, ...faults, ...changes }];
+  policies.enforce({ limits: [], faults: rest, egress: [] }, "next");
+  await clock.advance(1);
+  expect((await answer).status).toBe(200);
+});
+
+it("a delayed request is marked with its delay and the rule, also if it is aborted then", async () => {
+  const { handler, clock } = setup({ delay: { ms: 5_000, percent: 100 }, abort: { status: 500, percent: 100 } });
+  const call = callOf("GET", POD);
+  const answer = handler(call).catch((error: unknown) => error);
+  await clock.advance(5_000);
+  expect(await answer).toBeInstanceOf(PolicyError);
+  expect(call.record.delay).toEqual({ seconds: 5, rule: "storm/slow" });
 });
 
 it("faults end 60 s after the manager is gone: nobody could take them back", async () => {

@@ -8,14 +8,20 @@ import type { Policies } from "../policies/policies.ts";
 import { nameOfRule, PolicyError } from "../policies/policy-refusal.ts";
 
 export interface FaultDeps {
-  readonly policies: Pick<Policies, "hasFaults" | "fault" | "delay">;
+  readonly policies: Pick<Policies, "hasFaults" | "delay" | "wait" | "abort">;
 }
 
 export function fault({ policies }: FaultDeps): Layer {
   return (next) => async (call) => {
     if (!policies.hasFaults) return next(call);
-    const { delayMs, abort } = policies.fault(policyRequestOf(call.info, call.record.lock));
-    if (delayMs > 0) await policies.delay(delayMs, call.signal);
+    const request = policyRequestOf(call.info, call.record.lock);
+    const delay = policies.delay(request);
+    if (delay !== undefined) {
+      const waited = await policies.wait(delay, call.signal);
+      if (waited !== undefined) call.record.delay = waited;
+    }
+    // Drawn only now: the rule may have gone meanwhile.
+    const abort = policies.abort(request);
     if (abort === undefined) return next(call);
     discardBody(call.body);
     throw refusal(call, abort.rule, abort.status);

@@ -5,8 +5,8 @@ import { runningPolicies } from "../../../test/support/running-policies.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { MeshError } from "../../base/errors.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
-import type { LimiterSpec, LimitRule } from "../../policy/policy.ts";
-import { type Call, type CallRecord, createRecord, type Handler } from "../call/call.ts";
+import type { FailureTrigger, LimiterSpec, LimitRule } from "../../policy/policy.ts";
+import { type Call, type CallRecord, createRecord, type Handler, noteAnswerTime } from "../call/call.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { PolicyError } from "../policies/policy-refusal.ts";
@@ -77,6 +77,22 @@ describe("a limited request", () => {
     });
   });
 
+  it.each(["PATCH", "PUT"])(
+    "that is a %s of a repeated Event has no Retry-After, or its recorder would sleep (D20)",
+    async (method) => {
+      const { send, refusal } = setup([ONE]);
+      await send("GET", POD);
+      const event = "/apis/events.k8s.io/v1/namespaces/a/events/e";
+      expect(await refusal(method, event, { body: "{}" })).toMatchObject({ code: 429, retryAfterSeconds: undefined });
+    },
+  );
+
+  it("may be a dry run: it takes its token like any other, since the server works as much for it (D22)", async () => {
+    const { send, refusal } = setup([ONE]);
+    await send("DELETE", `${POD}?dryRun=All`);
+    expect((await refusal("DELETE", POD)).code).toBe(429);
+  });
+
   it("is exempt if it is for the lock", async () => {
     const { send, upstream } = setup([{ kind: "deny" }]);
     await send("PUT", "/api/v1/namespaces/a/configmaps/lock", { record: { ...createRecord(), lock: true } });
@@ -115,6 +131,112 @@ describe("an open breaker", () => {
     error = new MeshError("UPSTREAM_UNREACHABLE", "no connection");
     for (let i = 0; i < 2; i++) await expect(send("GET", POD)).rejects.toThrow("no connection");
     expect((await refusal("GET", POD)).errorCode).toBe("BREAKER_OPEN");
+  });
+});
+
+describe("the outcome of a request", () => {
+  const breaker = (trigger: Partial<FailureTrigger> = {}): LimiterSpec => ({
+    kind: "breaker",
+    trigger: { consecutive: 2, minimumRequests: 1, windowMs: 1_000, ...trigger },
+    sleepMs: 60_000,
+  });
+  const EXEC = "/api/v1/namespaces/a/pods/x/exec?command=ls";
+  /** An upgrade that the layers let through, with what its tunnel tells of it. */
+  async function upgrade(send: ReturnType<typeof setup>["send"]) {
+    const client = new AbortController();
+    const record = { ...createRecord(), info: parseRequestInfo("GET", EXEC, "websocket") };
+    await send("GET", EXEC, { upgrade: "websocket", signal: client.signal, record });
+    return { answer: (status: number | undefined) => record.upgraded?.(status), leave: () => client.abort() };
+  }
+  const asUpstream = (call: Call): Reply =>
+    call.upgrade === undefined ? jsonReply({}, 500) : { status: 101, headers: {}, body: null, tunnel: call };
+  const isOpen = async ({ policies, refusal }: ReturnType<typeof setup>) =>
+    policies.report.rules.some(({ opened }) => opened) && (await refusal("GET", POD)).errorCode === "BREAKER_OPEN";
+
+  it("of an upgrade is what the API server answers, and is not known before (D2)", async () => {
+    const world = setup([breaker()], asUpstream);
+    const { send } = world;
+    // An exec that has only begun is no success, so the failures are still in a row.
+    await send("GET", POD);
+    const exec = await upgrade(send);
+    await send("GET", POD);
+    expect(await isOpen(world)).toBe(true);
+    exec.answer(101);
+    expect(await isOpen(world)).toBe(true);
+  });
+
+  it.each([500, 429, undefined])("of an upgrade that is answered with %s is a failure (D2)", async (status) => {
+    const world = setup([breaker()], asUpstream);
+    for (let i = 0; i < 2; i++) (await upgrade(world.send)).answer(status);
+    expect(await isOpen(world)).toBe(true);
+  });
+
+  it("of an upgrade is a success if it is answered with 101, or with an ordinary error (D2)", async () => {
+    const world = setup([breaker()], asUpstream);
+    for (const status of [101, 403, 404, 101]) {
+      await world.send("GET", POD);
+      (await upgrade(world.send)).answer(status);
+    }
+    expect(await isOpen(world)).toBe(false);
+  });
+
+  it("of an upgrade whose client leaves frees its slot, always (D2)", async () => {
+    const { send, refusal } = setup([{ kind: "in-flight", max: 1 }], asUpstream);
+    const first = await upgrade(send);
+    expect((await refusal("GET", POD)).code).toBe(429);
+    first.leave();
+    const second = await upgrade(send);
+    second.answer(101);
+    second.answer(101);
+    await send("GET", POD);
+  });
+
+  const left = (waitedMs: number) => (call: Call) => {
+    noteAnswerTime(call.record, waitedMs);
+    return Promise.reject(new MeshError("ABORTED", "the client has left"));
+  };
+
+  it.each([
+    ["1 s with slowerThan 1 s", 1_000, 1_000, false],
+    ["longer than slowerThan", 1_001, 1_000, true],
+    ["60 s without slowerThan", 60_000, undefined, false],
+    ["longer than the API server itself waits", 60_001, undefined, true],
+  ])(
+    "is a failure if the client gives up an answer that is late: after %s (D8)",
+    async (_name, waitedMs, slowerThanMs, opens) => {
+      const world = setup([breaker(slowerThanMs === undefined ? {} : { slowerThanMs })], left(waitedMs));
+      for (let i = 0; i < 2; i++) await expect(world.send("GET", POD)).rejects.toThrow("left");
+      expect(await isOpen(world).catch(() => false)).toBe(opens);
+    },
+  );
+
+  it("is a success if a PodDisruptionBudget forbids an eviction, and any other 429 is a failure (D9)", async () => {
+    const busy = () => jsonReply({}, 429);
+    const evictions = setup([breaker()], busy);
+    for (let i = 0; i < 5; i++) await evictions.send("POST", `${POD}/eviction`, { body: "{}" });
+    expect(await isOpen(evictions)).toBe(false);
+    const deletes = setup([breaker()], busy);
+    for (let i = 0; i < 2; i++) await deletes.send("DELETE", POD);
+    expect(await isOpen(deletes)).toBe(true);
+  });
+
+  it("is slow by what the API server takes, and not by the proxy's own queues (D25)", async () => {
+    const took = { ms: 0 };
+    const world = setup([breaker({ slowerThanMs: 100 })], (call) => {
+      noteAnswerTime(call.record, took.ms);
+      return jsonReply({});
+    });
+    world.between.serve = async (call, next) => {
+      const reply = await next(call);
+      await world.clock.advance(5_000);
+      return reply;
+    };
+    for (let i = 0; i < 3; i++) await world.send("GET", POD);
+    expect(await isOpen(world)).toBe(false);
+    took.ms = 101;
+    for (let i = 0; i < 2; i++) await world.send("GET", POD);
+    delete world.between.serve;
+    expect(await isOpen(world)).toBe(true);
   });
 });
 

@@ -1,11 +1,13 @@
 // Asks the limits and breakers of policies, as the last layer that decides: a request that another layer
 // refuses or answers costs no token. Invariant: a client's call is charged once, whatever the proxy sends for
 // it, and settled once by its outcome as a whole (the layer `settle`).
+import { onAbort } from "../../base/abort.ts";
 import type { Clock, Random } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { isListOrWatch, isLongRunning, isWatch } from "../../kube/request-kind.ts";
 import { createStatus } from "../../kube/status.ts";
-import type { RefusedBy } from "../../policy/engine/engine.ts";
+import type { Permit, RefusedBy } from "../../policy/engine/engine.ts";
+import type { Outcome } from "../../policy/limiters/limiter.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { policyRequestOf } from "../../policy/policy-request.ts";
 import { type Call, clientsRecord, type Layer } from "../call/call.ts";
@@ -17,11 +19,10 @@ import { PolicyError, refusalText, retryAfterOf, waitSeconds } from "../policies
 
 export interface LimitDeps {
   readonly policies: Pick<Policies, "hasLimits" | "limit">;
-  readonly clock: Clock;
   readonly random: Random;
 }
 
-export function limit({ policies, clock, random }: LimitDeps): Layer {
+export function limit({ policies, random }: LimitDeps): Layer {
   return (next) => async (call) => {
     if (isServing(call)) return next(call);
     const own = clientsRecord(call.record);
@@ -37,7 +38,7 @@ export function limit({ policies, clock, random }: LimitDeps): Layer {
     own.isAdmitted = true;
     // Nobody settles a request that is sent after the answer.
     if (own.isAnswered) decision.permit.release();
-    else own.charge = { permit: decision.permit, atMs: clock.monotonicMs() };
+    else own.charge = decision.permit;
     return next(call);
   };
 }
@@ -56,7 +57,8 @@ function isServing({ info, record }: Call): boolean {
 /**
  * The answers that Kubernetes' clients handle best. They repeat a limited request after Retry-After. While a
  * breaker is open, only the body names the wait, since a header would stop all workers for that time. A watch
- * gets a 429, since a reflector lists again after a 503. Recorders drop an Event without Retry-After.
+ * gets a 429, since a reflector lists again after a 503. A recorder sleeps for Retry-After, and drops an
+ * Event without it.
  */
 function refusal({ info: sent, record }: Call, refused: RefusedBy, random: Random): PolicyError {
   const { info = sent } = clientsRecord(record);
@@ -72,7 +74,7 @@ function refusal({ info: sent, record }: Call, refused: RefusedBy, random: Rando
   const code = kind === "limited" ? "LIMITED" : "BREAKER_OPEN";
   const causes = [{ reason: kind === "limited" ? "Limited" : "BreakerOpen", message: origin.rule }];
   if (kind === "limited" || isWatch(info)) {
-    const wait = isEventCreate(info) ? undefined : retryAfterOf(refused, random);
+    const wait = isEventWrite(info) ? undefined : retryAfterOf(refused, random);
     const details = { causes, ...(wait === undefined ? {} : { retryAfterSeconds: wait }) };
     return new PolicyError(code, createStatus("TooManyRequests", message, details), wait);
   }
@@ -80,8 +82,11 @@ function refusal({ info: sent, record }: Call, refused: RefusedBy, random: Rando
   return new PolicyError(code, createStatus("ServiceUnavailable", message, details));
 }
 
-function isEventCreate(info: Call["info"]): boolean {
-  return info.kind === "resource" && info.resource === "events" && info.verb === "create";
+const EVENT_WRITES: ReadonlySet<string> = new Set(["create", "patch", "update"]);
+
+/** Recorders patch an Event that they repeat. */
+function isEventWrite(info: Call["info"]): boolean {
+  return info.kind === "resource" && info.resource === "events" && EVENT_WRITES.has(info.verb);
 }
 
 export function settle({ clock }: { readonly clock: Clock }): Layer {
@@ -91,21 +96,44 @@ export function settle({ clock }: { readonly clock: Clock }): Layer {
     try {
       reply = await next(call);
     } catch (error) {
-      if (isUpstreamFailure(error)) record.charge?.permit.settle({ kind: "failed" });
-      record.charge?.permit.release();
+      const left: Outcome = { kind: "abandoned", afterMs: record.slowestMs ?? 0 };
+      record.charge?.settle(isUpstreamFailure(error) ? { kind: "failed" } : left);
+      record.charge?.release();
       throw error;
     } finally {
       record.isAnswered = true;
     }
-    if (record.charge === undefined) return reply;
-    const { permit, atMs } = record.charge;
-    permit.settle({ kind: "answered", status: reply.status, tookMs: clock.monotonicMs() - atMs });
+    const { charge: permit } = record;
+    if (permit === undefined) return reply;
+    if (reply.tunnel !== undefined) return settledInTunnel(call, reply, permit, clock);
+    const { status } = reply;
+    permit.settle({ kind: "answered", status, tookMs: record.slowestMs ?? 0, isByDesign: isBudgetRefusal(call, status) });
     const { body } = reply;
     if (body !== null && !(body instanceof Uint8Array) && !isLongRunning(call.info))
       return { ...reply, body: countedSource(body, permit.release) };
     permit.release();
     return reply;
   };
+}
+
+/** An upgrade is settled by what the API server answers, of which nobody knows before the sockets are connected. */
+function settledInTunnel({ record, signal }: Call, reply: Reply, permit: Permit, clock: Clock): Reply {
+  const startedMs = clock.monotonicMs();
+  const settled = (outcome: Outcome) => {
+    permit.settle(outcome);
+    permit.release();
+  };
+  const waitedMs = () => clock.monotonicMs() - startedMs;
+  record.upgraded = (status) =>
+    settled(status === undefined ? { kind: "failed" } : { kind: "answered", status, tookMs: waitedMs() });
+  // The server fires the signal of every upgraded call in the end.
+  onAbort(signal, () => settled({ kind: "abandoned", afterMs: waitedMs() }));
+  return reply;
+}
+
+/** The API server answers 429 as well if a PodDisruptionBudget forbids an eviction. */
+function isBudgetRefusal({ info }: Call, status: number): boolean {
+  return status === 429 && info.kind === "resource" && info.resource === "pods" && info.subresource === "eviction";
 }
 
 /** False if the client left or its body broke off. */

@@ -7,7 +7,7 @@ import { isLongRunning } from "../../kube/request-kind.ts";
 import type { CallRecord, DecisionReason, RawCall, RawLayer } from "../call/call.ts";
 import { countedSource } from "../http/body-sources.ts";
 import type { Reply } from "../http/handler.ts";
-import type { AccessLog, AccessSink } from "../observe/access-log.ts";
+import { type AccessLog, type AccessSink, delayFields } from "../observe/access-log.ts";
 import type { ProxyMetrics, StreamKind } from "../observe/metrics.ts";
 import { answerTo, isAborted } from "./rescue.ts";
 
@@ -86,8 +86,8 @@ function streamKind(info: RequestInfo | undefined, { status, tunnel }: Reply): S
 }
 
 function accessFields({ method, record }: RawCall, code: number, bytes: number, seconds: number): Record<string, unknown> {
-  const { info, decision, reason, rule, plan, lock } = record;
-  const about = { method, code, bytes, seconds, decision, reason, rule, plan, lock };
+  const { info, decision, reason, rule, plan, lock, delay } = record;
+  const about = { method, code, bytes, seconds, decision, reason, rule, plan, lock, ...delayFields(delay) };
   if (info?.kind !== "resource") return { ...about, path: info?.path };
   const { verb, group, resource, subresource, namespace, name } = info;
   return { ...about, verb, group, resource, subresource, namespace, name };

@@ -1,5 +1,5 @@
 // Sends the call to the API server. To an upgrade (exec, attach, port-forward) it answers with the intent to
-// connect the two sockets, so that an upgrade meets the same decisions as any call.
+// connect the two sockets, so that an upgrade meets the same decisions as any call. The tunnel learns its outcome.
 import type { ApiServer } from "../api-server/api-server.ts";
 import type { Layer } from "../call/call.ts";
 

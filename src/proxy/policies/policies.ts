@@ -6,9 +6,9 @@ import { type Clock, sleep } from "../../base/clock.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import { createEgressRules, type EgressDecision } from "../../policy/egress-rules.ts";
 import { createEngine, type Engine, type LimitDecision, type StoredBreaker } from "../../policy/engine/engine.ts";
-import { drawFault, type Fault, NO_FAULT } from "../../policy/engine/faults.ts";
+import { type Abort, type Delay, drawAbort, drawDelay } from "../../policy/engine/faults.ts";
 import { createMatcher, type Matcher } from "../../policy/matcher.ts";
-import { type FaultRule, NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
+import { type FaultRule, NO_POLICIES, type PolicySet, ruleName } from "../../policy/policy.ts";
 import type { PolicyRequest } from "../../policy/policy-request.ts";
 import type { PolicyReportMessage, RuleStateMessage } from "../../wire/messages.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
@@ -20,6 +20,12 @@ export type Policies = Omit<RunningPolicies, "enforce" | "openBreakers" | "repor
 
 function keyOf({ uid, rule }: { readonly uid: string; readonly rule: string }): string {
   return `${uid}/${rule}`;
+}
+
+/** For the access log. */
+export interface Waited {
+  readonly seconds: number;
+  readonly rule: string;
 }
 
 export interface PoliciesOptions extends Pick<ProcessContext, "clock" | "random"> {
@@ -66,8 +72,10 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
   };
   let engine: Engine = createEngine({ now, changed });
 
+  const areFaultsOff = () => managerAwayMs() >= FAULTS_END_MS;
+  const faultDeps = () => ({ matcher: faults, random, fired: metrics.decided });
   return {
-    delay: createDelay(clock, metrics),
+    wait: createWait(clock, metrics),
     /** Without limits, callers need not ask `limit`. */
     get hasLimits(): boolean {
       return current.limits.length > 0;
@@ -80,11 +88,12 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
       for (const { rule, decision } of limited.decisions) metrics.decided(rule, decision.kind);
       return limited;
     },
-    fault(request: PolicyRequest): Fault {
-      if (managerAwayMs() >= FAULTS_END_MS) return NO_FAULT;
-      const fault = drawFault(faults, request, clock.now(), random);
-      for (const { rule, what } of fault.fired) metrics.decided(rule, what);
-      return fault;
+    /** The request waits for so long, and then asks for an abort. */
+    delay(request: PolicyRequest): Delay | undefined {
+      return areFaultsOff() ? undefined : drawDelay(request, clock.now(), faultDeps());
+    },
+    abort(request: PolicyRequest): Abort | undefined {
+      return areFaultsOff() ? undefined : drawAbort(request, clock.now(), faultDeps());
     },
     /** For a request to another server than the API server. */
     judge(request: PolicyRequest): EgressDecision {
@@ -120,15 +129,20 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
   };
 }
 
-function createDelay(clock: Clock, metrics: Pick<PolicyMetrics, "delayed" | "delaySkipped">) {
+function createWait(clock: Clock, metrics: Pick<PolicyMetrics, "delayed" | "delaySkipped">) {
   let delayed = 0;
-  /** @throws MeshError `ABORTED` when the signal fires */
-  return async (ms: number, signal: AbortSource): Promise<void> => {
-    if (delayed >= MAX_DELAYED) return metrics.delaySkipped();
+  /** Resolves with what the request has waited; undefined if too many wait. @throws MeshError `ABORTED` when the signal fires */
+  return async ({ ms, rule }: Delay, signal: AbortSource): Promise<Waited | undefined> => {
+    if (delayed >= MAX_DELAYED) {
+      metrics.delaySkipped();
+      return undefined;
+    }
     delayed++;
     try {
       await sleep(clock, ms, signal);
-      metrics.delayed(ms / 1_000);
+      const seconds = ms / 1_000;
+      metrics.delayed(seconds);
+      return { seconds, rule: ruleName(rule.origin) };
     } finally {
       delayed--;
     }

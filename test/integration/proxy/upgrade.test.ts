@@ -4,10 +4,12 @@ import { request } from "node:https";
 import type { Duplex } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { StatusError } from "../../../src/kube/status.ts";
+import type { LimiterSpec } from "../../../src/policy/policy.ts";
 import type { Layer } from "../../../src/proxy/call/call.ts";
 import { CallAbort, type CallSignal } from "../../../src/proxy/http/call-signal.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
+import { limitRule } from "../../support/policies.ts";
 import { type ProxyHarness, readAll, startProxy } from "../../support/proxy-harness.ts";
 
 let api: FakeApi;
@@ -226,6 +228,30 @@ describe("upgrades", () => {
     lost.abort();
     await closed;
     await eventually(() => api.open === 0);
+  });
+
+  it("are judged by what the API server answers: refused or broken ones open a breaker, and others do not (D2)", async () => {
+    const limiter: LimiterSpec = { kind: "breaker", trigger: { consecutive: 2, minimumRequests: 1, windowMs: 60_000 } };
+    const isOpen = () => proxy.policies.report.rules.some(({ opened }) => opened);
+    const fresh = (name: string) =>
+      proxy.policies.enforce({ limits: [limitRule(limiter, { name })], faults: [], egress: [] }, name);
+    const answer = (status: number) => {
+      api.onUpgrade = (_req, socket) =>
+        socket.end(`HTTP/1.1 ${status} Answer\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno`);
+    };
+    fresh("answered");
+    for (let i = 0; i < 3; i++) (await upgrade(EXEC)).socket?.destroy();
+    answer(403);
+    for (let i = 0; i < 3; i++) await upgrade(EXEC);
+    expect(isOpen()).toBe(false);
+    answer(500);
+    for (let i = 0; i < 2; i++) expect((await upgrade(EXEC)).res.statusCode).toBe(500);
+    await eventually(isOpen);
+    fresh("broken");
+    api.onUpgrade = (_req, socket) => socket.destroy();
+    for (let i = 0; i < 2; i++) await expect(upgrade(EXEC)).rejects.toThrow();
+    await eventually(isOpen);
+    expect((await upgrade(EXEC)).res.statusCode).toBe(503);
   });
 
   it("do not begin if a layer has already aborted the tunnel", async () => {

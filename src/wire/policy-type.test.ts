@@ -56,6 +56,14 @@ function problemsOf(body: unknown, head = HEAD): readonly string[] {
 }
 
 describe("policies as bytes", () => {
+  it("name the objects whose rules stay as they are, which the digest is about too (D3)", () => {
+    const kept = { ...HEAD, ...SET, keep: ["uid-1"] };
+    expect(POLICY.decode(POLICY.encode(kept), HEAD)).toEqual(kept);
+    expect(policiesDigest(kept)).not.toBe(policiesDigest(SET));
+    expect(policiesDigest({ ...SET, keep: [] })).toBe(policiesDigest(SET));
+    expect(problemsOf({ keep: [1] })).toEqual(["keep: must be a list of uids"]);
+  });
+
   it("decode to equal policies, with every field of every rule", () => {
     expect(POLICY.decode(POLICY.encode({ ...HEAD, ...SET }), HEAD)).toEqual({ ...HEAD, ...SET });
   });

@@ -5,8 +5,17 @@ import { tryParseJson } from "../base/json.ts";
 import { egressSchema, faultSchema, limitSchema, type PolicySet, type RuleOrigin, ruleName } from "../policy/policy.ts";
 import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
-export type PolicyResource = Versioned & PolicySet;
+/** A proxy with this capability keeps the rules of single objects: see `keep`. */
+export const KEEPS_RULES = "policy-keep";
 
+interface SentSet extends PolicySet {
+  /** The uids of objects whose rules the proxy keeps as it has them. The set has no rules of these objects. */
+  readonly keep?: readonly string[];
+}
+
+export type PolicyResource = Versioned & SentSet;
+
+const keepSchema = z.array(z.string());
 const bodySchema = z.record(z.string(), z.array(z.unknown()));
 /** The part of a rule's origin that every version can read. */
 const originSchema = z.object({ origin: z.object({ uid: z.string(), name: z.string(), rule: z.string() }) });
@@ -16,7 +25,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 
 export const POLICY: ResourceType<PolicyResource> = {
   name: "policy",
-  encode: ({ limits, faults, egress }) => encoded({ limits, faults, egress }),
+  encode: encoded,
   decode(body, head) {
     const { resource, problems } = readPolicies(body, head);
     if (problems.length > 0) throw new ResourceInvalidError(problems);
@@ -63,21 +72,24 @@ export function readPolicies(body: Uint8Array, head: Versioned): ReadPolicies {
       problems.push(`rule "${ruleName(origin)}": ${what.join(", ")}`);
       return [];
     });
-  const { limits, faults, egress, ...others } = read.data;
-  const set: PolicySet = {
+  const { limits, faults, egress, keep = [], ...others } = read.data;
+  const kept = keepSchema.safeParse(keep);
+  if (!kept.success) throw new ResourceInvalidError(["keep: must be a list of uids"]);
+  const set: SentSet = {
     limits: rulesOf(limits, limitSchema, "limits"),
     faults: rulesOf(faults, faultSchema, "faults"),
     egress: rulesOf(egress, egressSchema, "egress"),
+    ...(kept.data.length > 0 && { keep: kept.data }),
   };
   for (const [name, items] of Object.entries(others)) if (items.length > 0) problems.push(`${name}: not known to this version`);
   const digest = problems.length === 0 ? head.digest : policiesDigest(set);
   return { resource: { version: head.version, digest, ...set }, unread, problems };
 }
 
-export function policiesDigest({ limits, faults, egress }: PolicySet): string {
-  return digestOf(encoded({ limits, faults, egress }));
+export function policiesDigest(set: SentSet): string {
+  return digestOf(encoded(set));
 }
 
-function encoded(set: PolicySet): Buffer {
-  return Buffer.from(JSON.stringify(set));
+function encoded({ limits, faults, egress, keep = [] }: SentSet): Buffer {
+  return Buffer.from(JSON.stringify({ limits, faults, egress, ...(keep.length > 0 && { keep }) }));
 }

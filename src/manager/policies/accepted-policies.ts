@@ -1,8 +1,9 @@
-// The policies in force: the newest valid spec of each object. Invariant: if an object becomes invalid, its
-// rules stay in force. A new manager does not know these rules, so the pods that had them (`isDoubtful`) keep
-// all rules that they have.
+// The policies in force: the newest valid spec of each object. Invariants: if an object becomes invalid, its
+// rules stay in force, and a new manager, which does not know these rules, tells the proxies to keep them
+// (`isDoubtful`); an object in deletion enforces nothing, although a finalizer may hold it for long.
 import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "../../api/problems.ts";
+import { NO_POLICIES } from "../../policy/policy.ts";
 import { beyondShare, POLICIES_SHARE } from "../apps/namespace-share.ts";
 import { NO_SIZE, type Policy, type PolicyKind, type PolicyObject, type PolicySize, sizeOf } from "./policy-kind.ts";
 
@@ -38,6 +39,7 @@ type Listed = Pick<KnownPolicy, "kind" | "object">;
 /** @param excess why the object is beyond the share of its namespace; undefined if it is not */
 function accept({ kind, object }: Listed, before: KnownPolicy | undefined, excess: string | undefined): KnownPolicy {
   const kept = { kind, object, policy: before?.policy, size: before?.size ?? NO_SIZE };
+  if (object.metadata.deletionTimestamp !== undefined) return ended(kind, object, before);
   if (excess !== undefined) return { ...kept, problems: [{ path: "", message: excess }], isChecked: false };
   // A status that this manager has written does not change the rules.
   if (before?.isChecked === true && isDeepStrictEqual(inputsOf(before.object), inputsOf(object))) return { ...before, object };
@@ -46,15 +48,21 @@ function accept({ kind, object }: Listed, before: KnownPolicy | undefined, exces
   return { ...kept, policy: compiled.value, size: sizeOf(compiled.value.rules), problems: [], isChecked: true };
 }
 
-/** What a policy depends on. The generation stands for the spec. */
-export function inputsOf({ metadata, status }: PolicyObject): readonly unknown[] {
-  return [metadata.generation, metadata.annotations, metadata.labels, status?.specSince, status?.observedGeneration];
+/** Its pods stay those of its last valid spec, so that the status shows when their proxies have dropped its rules. */
+function ended(kind: PolicyKind, object: PolicyObject, before: KnownPolicy | undefined): KnownPolicy {
+  const compiled = kind.compile(object);
+  const { isFor = () => false } = (compiled.ok ? compiled.value : before?.policy) ?? {};
+  const policy: Policy = { rules: NO_POLICIES, off: "the object is being deleted", endsMs: undefined, isFor, notes: [] };
+  return { kind, object, policy, size: NO_SIZE, problems: [], isChecked: false };
 }
 
-/** True if an earlier manager may have given this pod the rules of a spec that is no longer there. */
-export function isDoubtful({ object: { status }, policy }: KnownPolicy, podName: string): boolean {
-  if (policy !== undefined || (status?.currentSpecHash ?? "") === "") return false;
-  // The status names the pods, unless they are too many.
-  const { targets, targetStatus = [] } = status ?? {};
-  return (targets?.total ?? 0) > targetStatus.length || targetStatus.some((target) => target.podName === podName);
+/** What a policy depends on. The generation stands for the spec. */
+export function inputsOf({ metadata, status }: PolicyObject): readonly unknown[] {
+  const { generation, annotations, labels, deletionTimestamp } = metadata;
+  return [generation, annotations, labels, deletionTimestamp, status?.specSince, status?.observedGeneration];
+}
+
+/** True if an earlier manager may have given proxies the rules of a spec that is no longer there. */
+export function isDoubtful({ object: { status }, policy }: KnownPolicy): boolean {
+  return policy === undefined && (status?.currentSpecHash ?? "") !== "";
 }

@@ -68,10 +68,10 @@ it("a tenant's pods that all have different policies have 16 MiB together: the n
     objects.map((object) => ({ kind: KIND as unknown as PolicyKind, object })),
   );
   const pods = ["p-0", "p-1", "p-2", "p-3", "p-4", "p-0"].map((name) => ({ ...POD, name })).map(podPolicies(known));
-  const sizes = pods.map(({ policies, leftOut, isDoubtful }) => [policies.limits.length, leftOut.size, isDoubtful]);
+  const sizes = pods.map(({ policies, leftOut, keeps }) => [policies.limits.length, leftOut.size, keeps.size]);
   const [whole, none] = [
-    [700, 0, false],
-    [0, 7, true],
+    [700, 0, 0],
+    [0, 7, 7],
   ];
   expect(sizes).toEqual([whole, whole, whole, none, none, whole]);
 });

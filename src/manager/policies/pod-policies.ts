@@ -1,5 +1,6 @@
-// The pods that policies are for, and the policies of each pod of a namespace. Pure. Invariant: equal objects
-// make equal sets in every manager, so that a change of the manager changes no proxy.
+// The pods that policies are for, and the policies of each pod of a namespace. Pure. Invariants: equal objects
+// make equal sets in every manager, so that a change of the manager changes no proxy; doubt about one object
+// holds up no other one: the proxy keeps the rules of this object alone (`keeps`).
 import type { Pod } from "../../kube/client/resources.ts";
 import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
 import { policiesDigest } from "../../wire/policy-type.ts";
@@ -17,7 +18,7 @@ export function targetPod(pod: Pod, apps: Pick<Apps, "get">, factsOf: FactsOf): 
   if (hasEnded(pod) || (injectedApp === undefined && !carriesProxy(pod))) return undefined;
   // Without the label, the routes that the proxy enforces name its app.
   const app = injectedApp ?? factsOf(podKey({ namespace, name }))?.acknowledged?.app.name ?? "";
-  const subset = apps.get(app, namespace)?.pods.subsetOf(labels) ?? "";
+  const subset = apps.get(app, namespace)?.pods.subsetOf(labels);
   return { namespace, name, labels, ip: pod.status?.podIP ?? "", app, subset, hasEgress: hasEgress(pod) };
 }
 
@@ -25,24 +26,25 @@ export interface PodPolicies {
   readonly pod: TargetPod;
   readonly policies: PolicySet;
   readonly digest: string;
-  /** A proxy that has some rules keeps them, since the manager does not know them for certain. */
-  readonly isDoubtful: boolean;
+  /** The objects whose rules the proxy keeps as it has them: why, in words, by uid. */
+  readonly keeps: ReadonlyMap<string, string>;
   /** The uids of objects that do not fit beside older ones. */
   readonly leftOut: ReadonlySet<string>;
 }
 
-type Combined = Pick<PodPolicies, "policies" | "digest" | "leftOut">;
+type Combined = Omit<PodPolicies, "pod">;
 
 // The bound of all different sets of a namespace: four times its share (POLICIES_SHARE). The manager encodes,
 // hashes and keeps each set. For a thousand pods with different sets, this took longer than its lease.
 const MAX_SETS_BYTES = 16 * 1024 * 1024;
 
-/** Pods with equal policies share a set. A set beyond the bound is empty, so the oldest pods come first. */
+/** Pods with equal policies share a set. The oldest pods come first: one beyond the bound keeps what it has. */
 export function podPolicies(policies: readonly KnownPolicy[]): (pod: TargetPod) => PodPolicies {
   const sorted = [...policies].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  const doubtful = sorted.filter(isDoubtful).map((each) => [uidOf(each), doubtAbout(each)] as const);
   const shared = new Map<string, Combined>();
   let bytes = 0;
-  const combine = (ofPod: readonly KnownPolicy[]): Combined | undefined => {
+  const combine = (ofPod: readonly KnownPolicy[], keeps: ReadonlyMap<string, string>): Combined | undefined => {
     const { leftOut, size } = leaveOut(ofPod);
     if (bytes + size.bytes > MAX_SETS_BYTES) return undefined;
     bytes += size.bytes;
@@ -52,19 +54,36 @@ export function podPolicies(policies: readonly KnownPolicy[]): (pod: TargetPod) 
       faults: rules.flatMap(({ faults }) => faults),
       egress: rules.flatMap(({ egress }) => egress),
     };
-    return { policies: set, digest: policiesDigest(set), leftOut };
+    return { policies: set, keeps, digest: policiesDigest({ ...set, keep: [...keeps.keys()] }), leftOut };
   };
   return (pod) => {
-    const ofPod = sorted.filter(({ policy }) => policy?.isFor(pod));
-    const key = ofPod.map(nameOf).join(" ");
-    const combined = shared.get(key) ?? combine(ofPod);
-    if (combined === undefined) return { pod, ...NO_SET, isDoubtful: true, leftOut: new Set(ofPod.map(uidOf)) };
-    shared.set(key, combined);
-    return { pod, ...combined, isDoubtful: policies.some((each) => isDoubtful(each, pod.name)) };
+    const judged = sorted.map((each) => ({ each, isFor: each.policy?.isFor(pod) }));
+    const ofPod = judged.flatMap(({ each, isFor }) => (isFor === true ? [each] : []));
+    const unsure = judged.flatMap(({ each, isFor }) => (isFor === "unsure" ? [each] : []));
+    const keeps = new Map([...doubtful, ...unsure.map((each) => [uidOf(each), doubtAboutApp(pod)] as const)]);
+    const key = JSON.stringify([ofPod.map(nameOf), [...keeps]]);
+    const combined = shared.get(key) ?? combine(ofPod, keeps) ?? keepAll(ofPod, keeps);
+    if (combined.policies !== NO_POLICIES) shared.set(key, combined);
+    return { pod, ...combined };
   };
 }
 
-const NO_SET = { policies: NO_POLICIES, digest: policiesDigest(NO_POLICIES) };
+/** The rules of objects that are gone end also in a pod whose set is beyond the bound. */
+function keepAll(ofPod: readonly KnownPolicy[], doubtful: ReadonlyMap<string, string>): Combined {
+  const leftOut = new Set(ofPod.map(uidOf));
+  const keeps = new Map([...doubtful, ...[...leftOut].map((uid) => [uid, NO_ROOM] as const)]);
+  return { policies: NO_POLICIES, keeps, digest: policiesDigest({ ...NO_POLICIES, keep: [...keeps.keys()] }), leftOut };
+}
+
+const NO_ROOM = "all different sets of the namespace are too large together";
+
+function doubtAbout({ kind, object }: KnownPolicy): string {
+  return `${kind.resource.kind} ${object.metadata.name ?? ""} is not valid, and this manager has not seen its earlier spec`;
+}
+
+function doubtAboutApp({ app }: TargetPod): string {
+  return app === "" ? "the app of the pod is not known" : `the app ${app} does not exist, so the subset of the pod is not known`;
+}
 
 function nameOf({ kind, object }: KnownPolicy): string {
   return `${kind.resource.kind}/${object.metadata.name ?? ""}`;

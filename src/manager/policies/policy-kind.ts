@@ -24,9 +24,10 @@ export interface TargetPod {
   readonly name: string;
   readonly ip: string;
   readonly labels: Labels;
-  /** The app of its proxy, and its subset there. */
+  /** The app of its proxy; "" if it is not known. */
   readonly app: string;
-  readonly subset: string;
+  /** Its subset in the app; undefined if the app is not known or does not exist. */
+  readonly subset: string | undefined;
   /** Its proxy takes requests to other servers than the API server. */
   readonly hasEgress: boolean;
 }
@@ -37,8 +38,8 @@ export interface Policy {
   readonly off: string;
   /** In milliseconds since the epoch; undefined if it does not end by itself. */
   readonly endsMs: number | undefined;
-  /** Takes a pod of the policy's namespace. */
-  isFor(pod: TargetPod): boolean;
+  /** Takes a pod of the policy's namespace. Unsure: that depends on an app or a subset that is not known. */
+  isFor(pod: TargetPod): boolean | "unsure";
   /** The parts of the spec that have no effect, or not the expected one, in sentences. */
   readonly notes: readonly string[];
 }
@@ -67,7 +68,7 @@ export interface PolicyKindParts<O extends SwitchedObject> {
   /** Default: the object does not end by itself. */
   endsMs?(object: O): number | undefined;
   rulesOf(object: O, headOf: (rule: string) => RuleHead): Partial<PolicySet>;
-  isFor(object: O, pod: TargetPod): boolean;
+  isFor(object: O, pod: TargetPod): ReturnType<Policy["isFor"]>;
   notes(object: O): Iterable<string>;
 }
 

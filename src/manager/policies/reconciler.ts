@@ -3,14 +3,16 @@
 // namespace with many policies and pods delays the others only by slices of time.
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import { KUSIONSTACK_FINALIZER } from "../../api/kusionstack-keys.ts";
 import type { PolicyStatus } from "../../api/policy-status.ts";
 import { BoundedMap } from "../../base/bounded-map.ts";
 import { createFairTurns, mapInSlices } from "../../base/fair-turns.ts";
 import type { Pod } from "../../kube/client/resources.ts";
+import { hasFinalizer, setFinalizer } from "../../runtime/finalizer.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
-import { POLICY } from "../../wire/policy-type.ts";
+import { KEEPS_RULES, POLICY } from "../../wire/policy-type.ts";
 import { acceptsType } from "../../wire/resource-type.ts";
 import type { Apps } from "../apps/app.ts";
 import type { ManagerContext } from "../context/manager-context.ts";
@@ -42,16 +44,15 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
   /** When each status was last written, by uid. */
   const writtenMs = new BoundedMap<string, number>(MAX_TIMES);
 
-  const publish = ({ pod, policies, digest, isDoubtful }: PodPolicies) => {
+  const publish = (own: PodPolicies) => {
+    const { pod, policies, digest, keeps } = own;
     const key = podKey(pod);
     const facts = registry.facts(key);
-    // While its app is unknown (deleted, and perhaps created again), its subset is unknown too.
-    const isUnsure = isDoubtful || apps.get(pod.app, pod.namespace) === undefined;
-    if (isUnsure && facts !== undefined && facts.policies.digest !== "") return;
+    if (keepsAll(own, facts)) return;
     // A proxy of an older version serves on as long as no policy is for its pod.
     const isEmpty = policies.limits.length + policies.faults.length + policies.egress.length === 0;
     if (isEmpty && !facts?.capabilities.has(acceptsType(POLICY.name))) return;
-    registry.publish(key, POLICY, { ...policies, version: Math.max(1, clock.now()), digest });
+    registry.publish(key, POLICY, { ...policies, keep: [...keeps.keys()], version: Math.max(1, clock.now()), digest });
   };
 
   return {
@@ -72,7 +73,10 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       };
       const published = await mapInSlices(listed.toSorted(oldestFirst), publishTo, { turns, client: namespace, clock, signal });
       const proxies = published.flat().map((policies) => ({ ...policies, facts: registry.facts(podKey(policies.pod)) }));
-      const write = (policy: KnownPolicy) => writePolicyStatus(options, policy, proxies, writtenMs, signal);
+      const write = async (policy: KnownPolicy) => {
+        if (!(await releaseDeleted(options, policy, signal))) return undefined;
+        return writePolicyStatus(options, policy, proxies, writtenMs, signal);
+      };
       const waits = await Promise.all(known.map((policy) => turns.run(namespace, () => write(policy))));
       const due = waits.filter((ms) => ms !== undefined);
       return due.length === 0 ? {} : ({ requeueAfterMs: Math.max(1, Math.min(LONGEST_WAIT_MS, ...due)) } satisfies Result);
@@ -80,9 +84,29 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
   };
 }
 
+/** A proxy of an older version cannot keep the rules of single objects, so it gets no set while there is doubt. */
+function keepsAll({ keeps }: PodPolicies, facts: ProxyFacts | undefined): boolean {
+  return keeps.size > 0 && facts?.capabilities.has(KEEPS_RULES) === false && facts.policies.digest !== "";
+}
+
 function oldestFirst({ metadata: a }: Pod, { metadata: b }: Pod): number {
   const keyOf = ({ creationTimestamp = "", name = "" }: Pod["metadata"]) => `${creationTimestamp} ${name}`;
   return keyOf(a) < keyOf(b) ? -1 : 1;
+}
+
+/**
+ * KusionStack's manager holds every policy with a finalizer, which nobody else would remove. False if the
+ * object may be gone now.
+ */
+async function releaseDeleted(
+  { client }: Pick<PoliciesReconcilerOptions, "client">,
+  { kind: { resource }, object }: KnownPolicy,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const finalizer = KUSIONSTACK_FINALIZER;
+  if (object.metadata.deletionTimestamp === undefined || !hasFinalizer(object, finalizer)) return true;
+  await setFinalizer({ client, resource, finalizer, signal }, object, false);
+  return false;
 }
 
 type ProxyPolicies = PodPolicies & { readonly facts: ProxyFacts | undefined };

@@ -31,8 +31,11 @@ export const trafficPolicies = createPolicyKind({
     }
     return { limits };
   },
-  isFor: ({ spec: { targetVirtualApps } }, { app, subset }) =>
-    targetVirtualApps.some((target) => target.name === app && isForSubset(target, subset)),
+  isFor: ({ spec: { targetVirtualApps } }, { app, subset }) => {
+    if (app === "") return "unsure";
+    const target = targetVirtualApps.find(({ name }) => name === app);
+    return target !== undefined && isForSubset(target, subset);
+  },
   notes: ({ spec: { circuitBreaking } }) =>
     circuitBreaking?.webhook !== undefined && (circuitBreaking.webhook.admissionRules ?? []).length === 0
       ? ["spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing"]
@@ -41,8 +44,9 @@ export const trafficPolicies = createPolicyKind({
 
 type Target = TrafficPolicySpec["targetVirtualApps"][number];
 
-function isForSubset({ specificSubsets = [] }: Target, subset: string): boolean {
+function isForSubset({ specificSubsets = [] }: Target, subset: string | undefined): boolean | "unsure" {
   if (specificSubsets.length === 0 || specificSubsets[0] === "*") return true;
+  if (subset === undefined) return "unsure";
   return specificSubsets.includes(subsetDisplayName(subset));
 }
 

@@ -86,6 +86,19 @@ describe("policies that come", () => {
     expect((await startProcess()).verdict()).toBe("refused");
   });
 
+  it("keep the rules of the objects that the manager names, also over a restart, and report the digest that was sent (D3)", async () => {
+    const { send, take, verdict, answers, reports, idle } = await startProcess();
+    await send({ kind: "deny" });
+    await take(bodyOf({ keep: [limitRule({ kind: "deny" }).origin.uid] }));
+    expect([verdict(), reports.at(-1)?.digest]).toEqual(["refused", "d"]);
+    await idle();
+    expect(answers).toEqual(["ack", "ack"]);
+    const restarted = await startProcess();
+    expect(restarted.verdict()).toBe("refused");
+    await restarted.take(bodyOf({ keep: ["another"] }));
+    expect(restarted.verdict()).toBe("permitted");
+  });
+
   it("keep a rule as it was if its newer form cannot be read, until it is gone", async () => {
     const { take, send, verdict } = await startProcess();
     await send({ kind: "deny" });

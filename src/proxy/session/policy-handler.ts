@@ -5,7 +5,7 @@ import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { NO_POLICIES, type PolicySet, type RuleOrigin } from "../../policy/policy.ts";
 import type { PolicyReportMessage, UpdateMessage } from "../../wire/messages.ts";
-import { type PolicyResource, policiesDigest, type ReadPolicies, readPolicies } from "../../wire/policy-type.ts";
+import { KEEPS_RULES, type PolicyResource, policiesDigest, type ReadPolicies, readPolicies } from "../../wire/policy-type.ts";
 import { ResourceInvalidError } from "../../wire/resource-type.ts";
 import type { RunningPolicies } from "../policies/policies.ts";
 import type { PolicyFile } from "../policies/policy-file.ts";
@@ -32,7 +32,7 @@ export function createPolicyHandler({ policies, file, report, log }: PolicyHandl
     void store();
   });
   return {
-    capabilities: [],
+    capabilities: [KEEPS_RULES],
     announced(isSent: boolean): void {
       isAnnounced = isSent;
     },
@@ -59,7 +59,7 @@ export function createPolicyHandler({ policies, file, report, log }: PolicyHandl
       const { problems } = read;
       if (problems.length > 0)
         log.warn({ problems }, "policies of a newer version: these rules stay as they were, or are left out");
-      const next = withUnread(read, current);
+      const next = withKept(read, current);
       const counts = { limits: next.limits.length, faults: next.faults.length, egress: next.egress.length };
       if (next.digest !== current?.digest) log.info(counts, "policies enforced");
       current = next;
@@ -73,14 +73,19 @@ export function createPolicyHandler({ policies, file, report, log }: PolicyHandl
   };
 }
 
-/** A rule that cannot be read stays in force as it was. */
-function withUnread({ resource, unread }: ReadPolicies, before: PolicySet = NO_POLICIES): PolicyResource {
-  const isUnread = ({ origin }: { readonly origin: RuleOrigin }) =>
-    unread.some(({ uid, rule }) => uid === origin.uid && rule === origin.rule);
+/**
+ * A rule stays in force as it was if it cannot be read, or if the manager says so. The digest remains that of
+ * what was sent, by which the manager knows that its set is in force.
+ */
+function withKept({ resource, unread }: ReadPolicies, before: PolicySet = NO_POLICIES): PolicyResource {
+  const { version, digest, limits, faults, egress, keep } = resource;
+  const kept = new Set(keep);
+  const isKept = ({ origin }: { readonly origin: RuleOrigin }) =>
+    kept.has(origin.uid) || unread.some(({ uid, rule }) => uid === origin.uid && rule === origin.rule);
   const set: PolicySet = {
-    limits: [...resource.limits, ...before.limits.filter(isUnread)],
-    faults: [...resource.faults, ...before.faults.filter(isUnread)],
-    egress: [...resource.egress, ...before.egress.filter(isUnread)],
+    limits: [...limits, ...before.limits.filter(isKept)],
+    faults: [...faults, ...before.faults.filter(isKept)],
+    egress: [...egress, ...before.egress.filter(isKept)],
   };
-  return unread.length === 0 ? resource : { ...resource, ...set, digest: policiesDigest(set) };
+  return { version, digest: unread.length === 0 ? digest : policiesDigest(set), ...set };
 }

@@ -38,7 +38,7 @@ const isAllowedStatus = (status: number) => status === 0 || status === 200 || (s
 const httpMatchSchema = z.strictObject({
   host: optional(hostMatchSchema).describe("Host of the requests, without port."),
   path: optional(pathMatchSchema).describe(
-    "Path of the requests, without query. The paths inside of a tunnel are encrypted and do not match.",
+    "Path of the requests, without query. Escaped letters are compared as plain ones, and doubled slashes as one. The paths inside of a tunnel are encrypted and do not match.",
   ),
   method: optional(oneMethodSchema).describe("HTTP method of the requests. HTTPS clients open a tunnel with the method CONNECT."),
   headers: optional(

@@ -59,7 +59,7 @@ const triggerSchema = withChecks(
 
 const restRuleSchema = z.strictObject({
   url: urlSchema.describe(
-    'URL of the requests. A URL without a query matches requests with and without a query; a URL with a query matches only that query. A last path segment "*" matches everything below it. HTTPS clients open a tunnel, which counts as "https://host:port/" because its content is encrypted.',
+    'URL of the requests. A URL without a query matches requests with and without a query; a URL with a query matches only that query. A last path segment "*" matches the path before it and everything below. Escaped letters, doubled slashes and a final slash do not matter. HTTPS clients open a tunnel, which counts as "https://host:port/" because its content is encrypted.',
   ),
   method: anyMethodSchema.describe('HTTP method of the requests, or "*" for all. A tunnel has the method CONNECT.'),
 });

@@ -41,7 +41,7 @@ const METHODS = ["get", "head", "post", "put", "patch", "delete", "options", "*"
 
 const nonResourceRuleSchema = z.strictObject({
   nonResourceURLs: matchList(urlSchema, 64).describe(
-    'Paths of requests that are not for objects. A last segment "*" matches everything below. "*" matches all.',
+    'Paths of requests that are not for objects. A path matches everything below it too, with or without a last segment "*". "*" matches all.',
   ),
   verbs: matchList(z.enum(METHODS), 7).describe('HTTP methods in lower case. "*" matches all.'),
 });

@@ -46,7 +46,7 @@ const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "d
 const requests = {
   apiGroups: matchList(apiGroupSchema, 32).describe('API groups. "" is the core group, "*" matches all groups.'),
   resources: matchList(resourceSchema, 64).describe(
-    'Plural resource names such as "pods", and subresources such as "pods/status", "pods/*" (every subresource of pods) or "*/scale". "pods" does not include the subresources of pods. "*" matches all resources and subresources. To delete pods is also to evict them.',
+    'Plural resource names such as "pods", and subresources such as "pods/status", "pods/*" (every subresource of pods) or "*/scale". What follows a subresource in a path does not matter. "pods" does not include the subresources of pods. "*" matches all resources and subresources. To delete pods is also to evict them.',
   ),
   verbs: matchList(z.enum(VERBS), 8).describe(
     'Verbs of the requests. "*" matches all. A deletecollection is also a delete, and takes all tokens of a bucket.',
@@ -67,7 +67,7 @@ export const resourcePolicyRuleSchema = z.strictObject({
   ...requests,
   namespaces: optional(namespaces).describe('Namespaces of the objects. "*" matches all namespaces.'),
   clusterScope: optional(z.boolean()).describe(
-    "If true, the rule also matches cluster-scoped objects, and requests over all namespaces. The default is false.",
+    "If true, the rule also matches cluster-scoped objects (Namespaces are such), and requests over all namespaces. The default is false.",
   ),
 });
 

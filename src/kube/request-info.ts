@@ -47,6 +47,12 @@ export interface ResourceInfo extends CommonInfo {
 
 export type RequestInfo = NonResourceInfo | ResourceInfo;
 
+/** The subresource itself: `proxy` for `proxy/metrics`, as kube-apiserver calls it. */
+export function firstSubresource({ subresource }: Pick<ResourceInfo, "subresource">): string {
+  const slash = subresource.indexOf("/");
+  return slash < 0 ? subresource : subresource.slice(0, slash);
+}
+
 const METHOD_VERBS: ReadonlyMap<string, ResourceVerb> = new Map([
   ["GET", "get"],
   ["HEAD", "get"],

@@ -1,5 +1,5 @@
 // The kinds of requests that the proxy treats differently, with one list of subresources for each kind.
-import type { RequestInfo, ResourceInfo } from "./request-info.ts";
+import { firstSubresource, type RequestInfo, type ResourceInfo } from "./request-info.ts";
 
 /** Subresources with requests that become tunnels or reach another server, also over plain HTTP. */
 const STREAMING: ReadonlySet<string> = new Set(["exec", "attach", "portforward", "proxy"]);
@@ -58,8 +58,4 @@ export function isCollection(info: RequestInfo): boolean {
 
 export function isListOrWatch({ verb }: ResourceInfo): boolean {
   return verb === "list" || verb === "watch";
-}
-
-function firstSubresource({ subresource }: ResourceInfo): string {
-  return subresource.split("/", 1)[0] ?? "";
 }

@@ -41,6 +41,32 @@ describe("a rule about resources", () => {
     },
   );
 
+  it.each([
+    ["nodes/proxy", "GET /api/v1/nodes/n1/proxy/metrics"],
+    ["nodes/proxy", "POST /api/v1/nodes/n1/proxy/run/ns/pod/c?cmd=id"],
+    ["pods/proxy", `GET ${POD}/proxy/admin`],
+    ["services/proxy", "PUT /api/v1/namespaces/a/services/http:web:80/proxy/v1/x"],
+    ["*/proxy", `GET ${POD}/proxy/a/b`],
+    ["nodes/*", "GET /api/v1/nodes/n1/proxy/metrics"],
+  ])("about %s is about %s, whatever follows the subresource (D1)", (resource, line) => {
+    expect(matches({ resources: [resource] }, line)).toBe(true);
+    expect(matches({ resources: ["pods", "nodes", "services", "pods/exec"] }, line)).toBe(false);
+  });
+
+  it.each<[Partial<ResourceRule>, string, boolean]>([
+    [{ namespaces: [], clusterScope: true }, "DELETE /api/v1/namespaces/prod", true],
+    [{ namespaces: [], clusterScope: true }, "PUT /api/v1/namespaces/prod/finalize", true],
+    [{ namespaces: ["prod"], clusterScope: false }, "DELETE /api/v1/namespaces/prod", true],
+    [{ namespaces: ["*"], clusterScope: false }, "DELETE /api/v1/namespaces/prod", true],
+    [{ namespaces: ["other"], clusterScope: false }, "DELETE /api/v1/namespaces/prod", false],
+    [{ namespaces: [], clusterScope: true }, "POST /api/v1/namespaces", true],
+    [{ namespaces: [], clusterScope: true }, "DELETE /api/v1/namespaces/prod/pods/p", false],
+    [{ namespaces: [], clusterScope: true }, "DELETE /apis/a.example/v1/namespaces/prod/namespaces/x", false],
+  ])("%j: a Namespace is cluster-scoped and has its own name: %s: %s (D12)", (rule, line, expected) => {
+    expect(matches({ resources: ["*"], ...rule }, line)).toBe(expected);
+    expect(matches({ resources: ["namespaces", "namespaces/finalize", "pods"], ...rule }, line)).toBe(expected);
+  });
+
   it("about creates is not about an eviction of a pod", () => {
     expect(matches({ resources: ["pods"], verbs: ["create"] }, `POST ${POD}/eviction`)).toBe(false);
   });
@@ -49,7 +75,7 @@ describe("a rule about resources", () => {
 describe("a rule about URLs", () => {
   it.each<[UrlRule, string, boolean]>([
     [{ url: "/healthz", methods: ["GET"] }, "GET /healthz", true],
-    [{ url: "/healthz", methods: ["*"] }, "GET /healthz/etcd", false],
+    [{ url: "/healthz", methods: ["POST"] }, "GET /healthz/etcd", false],
     [{ url: "/healthz/*", methods: ["*"] }, "GET /healthz/etcd", true],
     [{ url: "/healthz/*", methods: ["*"] }, "GET /healthzy", false],
     [{ url: "*", methods: ["*"] }, "GET /version", true],
@@ -57,10 +83,57 @@ describe("a rule about URLs", () => {
     [{ url: "/openapi/*", methods: ["POST"] }, "GET /openapi/v3/apis", false],
     [{ url: "/openapi/*", methods: ["GET"] }, "GET /openapi/v3/apis", true],
     [{ url: "*", methods: ["*"] }, `GET ${POD}`, false],
+    [{ url: "/", methods: ["*"] }, "GET /version", true],
+    [{ url: "/*", methods: ["*"] }, "GET /", true],
+    [{ url: "/healthz", methods: ["*"] }, "GET /healthzy", false],
+    [{ url: "/debug/*", methods: ["*"] }, "GET /debug", true],
+    [{ url: "/debug/*", methods: ["*"] }, "GET /debugger", false],
   ])("%j: %s: %s", (rule, line, expected) => {
     const found = createMatcher([{ match: { resources: [], urls: [rule], http: [] } }]).match(policyRequest(line));
     expect(found.length === 1).toBe(expected);
   });
+});
+
+describe("the spelling of a path", () => {
+  const found = (url: string, line: string) => {
+    const matcher = createMatcher([{ match: { resources: [], urls: [{ url, methods: ["*"] }], http: [] } }]);
+    return matcher.match(url.startsWith("/") ? policyRequest(line) : egressRequest(line)).length === 1;
+  };
+
+  it.each([
+    ["/metrics", "GET /metrics"],
+    ["/metrics", "GET /%6detrics"],
+    ["/metrics", "GET /metrics/"],
+    ["/metrics/", "GET /metrics"],
+    ["/%6Detrics", "GET /metrics"],
+    ["/metrics", "GET /metrics/slis"],
+    ["/debug/*", "GET /%64ebug/pprof"],
+    ["/debug/*", "GET /debug/"],
+    ["/caf\u00e9", "GET /caf%C3%a9"],
+  ])("does not lead around a rule about %s: %s (D5)", (url, line) => expect(found(url, line)).toBe(true));
+
+  it.each([
+    ["http://a.example/v1/*", "GET http://a.example/%76%31/x"],
+    ["http://a.example/v1/*", "GET http://a.example//v1/x"],
+    ["http://a.example/v1/*", "GET http://a.example/v1//x/"],
+    ["http://a.example/v1/*", "GET http://a.example/v1"],
+    ["http://a.example/%761//*", "GET http://a.example/v1/x"],
+    ["http://a.example/v1", "GET http://a.example/v1/"],
+    ["http://a.example/v1?x=a", "GET http://a.example/v1?%78=%61"],
+    ["http://a.example/caf\u00e9", "GET http://a.example/caf%c3%a9"],
+    ["http://a.example/v1/*", "GET http://a.example/v1%2Fx"],
+    ["http://a.example/v1%2fx", "GET http://a.example/v1%2Fx"],
+  ])("does not lead around a rule about %s: %s (D23)", (url, line) => expect(found(url, line)).toBe(true));
+
+  it.each([
+    ["/metrics", "GET /%256detrics"],
+    ["http://a.example/v1/*", "GET http://a.example/%2576%2531/x"],
+    ["http://a.example/v1/x", "GET http://a.example/v1%252Fx"],
+    ["http://a.example/v1?x=a", "GET http://a.example/v1?x%3Da"],
+    ["http://a.example/v1?x=a&y=b", "GET http://a.example/v1?x=a%26y=b"],
+    ["http://a.example/v1", "GET http://a.example/v1/x"],
+    ["http://a.example/v1", "GET http://a.example/V1"],
+  ])("makes no other path of it: %s is not about %s", (url, line) => expect(found(url, line)).toBe(false));
 });
 
 it("every matching rule is found once, in the order of the set, however special it is", () => {

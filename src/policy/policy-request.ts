@@ -1,15 +1,18 @@
-// A request as policies see it. Pure. Invariant: a request counts as each action whose effect it may have, so
-// that no other verb or subresource evades a rule.
+// A request as policies see it. Pure. Invariants: a request counts as each action whose effect it may have, so
+// that no other verb, subresource or spelling evades a rule; what is kept of it is bounded in bytes.
 import type { ReviewSubject } from "../kube/admission-review.ts";
-import type { RequestInfo, ResourceInfo } from "../kube/request-info.ts";
+import { firstSubresource, type RequestInfo, type ResourceInfo } from "../kube/request-info.ts";
+import { pathForm } from "./path-form.ts";
 
 export interface Action {
   readonly verb: string;
   readonly group: string;
-  /** `pods`, or `pods/status`. */
+  /** `pods`, or `pods/status`. What follows a subresource (`proxy/metrics`) is no part of it. */
   readonly resource: string;
-  /** "" for cluster-scoped objects and for all namespaces. */
+  /** "" for cluster-scoped objects and for all namespaces. For a Namespace, its own name. */
   readonly namespace: string;
+  /** "" for collections, unless a field selector names one object, and for creates. */
+  readonly name: string;
 }
 
 export interface EgressTarget {
@@ -34,7 +37,7 @@ export interface AdmissionSubject extends ReviewedResource {
 export interface PolicyRequest {
   /** No action if the request is for no resource of the API server. */
   readonly actions: readonly Action[];
-  /** The path without query, only for a request to the API server that is for no resource. */
+  /** The path as it was sent, without query, only for a request to the API server that is for no resource. */
   readonly path?: string;
   /** Only for a request to another server. */
   readonly egress?: EgressTarget;
@@ -44,26 +47,27 @@ export interface PolicyRequest {
   readonly isLock: boolean;
   /** It costs all tokens of a full bucket, since it deletes many objects. */
   readonly isBulk: boolean;
-  /** Verb and object: failures are counted for each key. */
+  /** Verb and object, of bounded length: failures are counted for each key. */
   readonly key: string;
 }
 
-/** Anybody can send long names, and a limiter keeps the keys of failures. */
+/** Longer than that of any object. Anybody can send long names, and a limiter keeps the keys of failures. */
 const MAX_KEY_LENGTH = 1_024;
 
 export function policyRequestOf(info: RequestInfo, isLock: boolean): PolicyRequest {
   const { method } = info;
   if (info.kind === "non-resource") {
-    return { actions: [], path: info.path, method, isLock: false, isBulk: false, key: `${method} ${info.path}` };
+    const key = bounded(`${method} ${pathForm(info.path, MAX_KEY_LENGTH)}`);
+    return { actions: [], path: info.path, method, isLock: false, isBulk: false, key };
   }
   const isBulk = info.verb === "deletecollection";
-  const key = `${info.verb} ${info.group}/${resourceOf(info)} ${info.namespace}/${info.name}`;
+  const key = bounded(`${info.verb} ${info.group}/${resourceOf(info)} ${info.namespace}/${info.name}`);
   return { actions: actionsOf(info), method, isLock, isBulk, key };
 }
 
 /** A tunnel is one request `CONNECT https://host:port/`: rules see nothing of what is inside. */
 export function egressRequestOf(method: string, egress: EgressTarget): PolicyRequest {
-  const key = `${method} ${egress.host}${egress.path ?? "/"}`.slice(0, MAX_KEY_LENGTH);
+  const key = bounded(`${method} ${egress.host}${pathForm(egress.path ?? "/", MAX_KEY_LENGTH)}`);
   return { actions: [], egress, method, isLock: false, isBulk: false, key };
 }
 
@@ -73,22 +77,35 @@ export function reviewRequestOf({ resource: { group, version, resource }, ...rev
   // The review of a Namespace names it as its namespace too.
   const isNamespaced = namespace !== "" && !(group === "" && resource === "namespaces");
   const admission = { group, version, resource, subresource, operation, isNamespaced };
-  const key = `${operation} ${group}/${resource} ${namespace}/${name}`.slice(0, MAX_KEY_LENGTH);
+  const key = bounded(`${operation} ${group}/${resource} ${namespace}/${name}`);
   return { actions: [], admission, method: "POST", isLock: false, isBulk: false, key };
 }
 
-function resourceOf({ resource, subresource }: ResourceInfo): string {
-  return subresource === "" ? resource : `${resource}/${subresource}`;
+/** True for a Namespace and its subresources. */
+export function isNamespaceObject({ group, resource, namespace }: Action): boolean {
+  return namespace !== "" && group === "" && (resource === NAMESPACES || resource.startsWith(`${NAMESPACES}/`));
+}
+
+const NAMESPACES = "namespaces";
+
+/** A copy: a part of a text keeps the whole text in memory. */
+function bounded(key: string): string {
+  return key.length <= MAX_KEY_LENGTH ? key : Buffer.from(key.slice(0, MAX_KEY_LENGTH), "utf16le").toString("utf16le");
+}
+
+function resourceOf(info: ResourceInfo): string {
+  const subresource = firstSubresource(info);
+  return subresource === "" ? info.resource : `${info.resource}/${subresource}`;
 }
 
 function actionsOf(info: ResourceInfo): Action[] {
-  const { verb, group, namespace } = info;
-  const own: Action = { verb, group, resource: resourceOf(info), namespace };
-  const deletes = verb === "deletecollection" || isEviction(info);
-  return deletes ? [own, { verb: "delete", group, resource: info.resource, namespace }] : [own];
+  const { verb, group, namespace, name } = info;
+  const own: Action = { verb, group, resource: resourceOf(info), namespace, name };
+  const deletes = verb === "deletecollection" || isEviction(own);
+  return deletes ? [own, { ...own, verb: "delete", resource: info.resource }] : [own];
 }
 
 /** The eviction deletes the pod if the budgets permit it (policy/v1 Eviction). */
-function isEviction({ verb, group, resource, subresource }: ResourceInfo): boolean {
-  return verb === "create" && group === "" && resource === "pods" && subresource === "eviction";
+function isEviction({ verb, group, resource }: Action): boolean {
+  return verb === "create" && group === "" && resource === "pods/eviction";
 }

@@ -18,16 +18,16 @@ const resourceSchema = z.strictObject({
   /** `pods`, `pods/status`, `pods/*` (all subresources of pods), `*\/status`, or "*" (everything). */
   resources: list,
   verbs: list,
-  /** Namespaces of the objects. Neither cluster-scoped objects nor lists over all namespaces have one. */
+  /** Namespaces of the objects. Neither cluster-scoped objects nor lists over all namespaces have one; a Namespace has its own name. */
   namespaces: list,
   /** The rule is also about cluster-scoped objects and about requests over all namespaces. */
   clusterScope: z.boolean(),
 });
 
 const urlSchema = z.strictObject({
-  // A path such as `/healthz`, or a URL such as `https://example.com/v1`, which matches any query, or
-  // `https://example.com/v1?a=b`. A last segment `*` matches everything below: "*" all paths, `https://*` all
-  // URLs of the scheme. A tunnel (CONNECT) counts as `https://host:port/`.
+  // A path such as `/healthz` with everything below it, or a URL such as `https://example.com/v1`, which
+  // matches any query, or `https://example.com/v1?a=b`. In a URL, a last segment `*` means the path before it
+  // and everything below. `https://*`: all URLs of the scheme. A tunnel (CONNECT) counts as `https://host:port/`.
   url: z.string(),
   /** HTTP methods in upper case, or "*". A tunnel has the method CONNECT. */
   methods: list,

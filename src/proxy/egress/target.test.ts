@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { budget } from "../../../test/support/fuzz.ts";
-import { urlPatternsOf } from "../../policy/matcher.ts";
 import { EgressError } from "./egress-error.ts";
 import { targetOf } from "./target.ts";
 
@@ -102,30 +101,4 @@ it("any text is read into one form that reads the same again, or refused", () =>
     }),
     budget(2_000),
   );
-});
-
-describe("the patterns of a URL", () => {
-  const patterns = (line: string) => {
-    const [method = "", target = ""] = line.split(" ");
-    return urlPatternsOf(targetOf(method, target, {}));
-  };
-
-  it("are the URL with and without its query, and what is above it", () => {
-    expect(patterns("GET http://a.example:80/v1/x?y=1")).toEqual([
-      "http://a.example/v1/x",
-      "http://a.example/v1/x?y=1",
-      "http://a.example/v1/*",
-      "http://a.example/*",
-      "http://*",
-    ]);
-  });
-
-  it("are those of the host for a tunnel", () => {
-    expect(patterns("CONNECT a.example:443")).toEqual(["https://a.example/", "https://a.example/*", "https://*"]);
-    expect(patterns("CONNECT [::1]:8443")[0]).toBe("https://[::1]:8443/");
-  });
-
-  it("are few for a path of many segments", () => {
-    expect(patterns(`GET http://a.example${"/".repeat(16_000)}`).length).toBeLessThan(2_100);
-  });
 });

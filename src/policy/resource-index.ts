@@ -1,0 +1,125 @@
+// Finds the rules about an object of the API server. Pure. Invariant: requests that no rule tells apart share
+// one result, which is computed once. So a request costs one look-up, whatever the number of rules and of
+// names that clients use.
+import type { RequestMatch, ResourceRule } from "./policy.ts";
+import { type Action, isNamespaceObject, type PolicyRequest } from "./policy-request.ts";
+
+const ALL = "*";
+/** Stands for every name that no rule has. */
+const OTHER = "?";
+/** Only a rule that names this resource applies to a lock. */
+const LEASES = { group: "coordination.k8s.io", resource: "leases" };
+/** Results that are kept, and the rules in all of them. */
+const MAX_RESULTS = 1_024;
+const MAX_KEPT_RULES = 262_144;
+
+/** `index` is the place of the rule in the set. */
+interface Indexed {
+  readonly index: number;
+  readonly part: ResourceRule;
+}
+
+interface Names {
+  readonly groups: Set<string>;
+  readonly resources: Set<string>;
+  readonly namespaces: Set<string>;
+}
+
+export function createResourceIndex<R extends { readonly match: RequestMatch }>(rules: readonly R[]) {
+  /** By resource, then by namespace. */
+  const byResource = new Map<string, Map<string, Indexed[]>>();
+  const names: Names = { groups: new Set(), resources: new Set(), namespaces: new Set() };
+  for (const [index, { match }] of rules.entries()) {
+    for (const part of match.resources) add(byResource, names, { index, part });
+  }
+  const results = new Map<string, readonly R[]>();
+  let keptRules = 0;
+
+  const compute = ({ actions, isLock }: PolicyRequest): readonly R[] => {
+    const found = new Set<number>();
+    for (const action of actions) {
+      const scopes = scopesOf(action);
+      for (const resource of resourceNamesOf(action)) {
+        const byNamespace = byResource.get(resource);
+        for (const scope of byNamespace === undefined ? [] : scopes) {
+          for (const { index, part } of byNamespace?.get(scope) ?? []) if (isAbout(part, action, isLock)) found.add(index);
+        }
+      }
+    }
+    return inOrder(rules, found);
+  };
+  return {
+    find(request: PolicyRequest): readonly R[] {
+      if (byResource.size === 0) return [];
+      const key = keyOf(request, names);
+      const known = results.get(key);
+      if (known !== undefined) return known;
+      const result = compute(request);
+      if (results.size >= MAX_RESULTS || keptRules + result.length > MAX_KEPT_RULES) {
+        results.clear();
+        keptRules = 0;
+      }
+      results.set(key, result);
+      keptRules += result.length;
+      return result;
+    },
+  };
+}
+
+/** The rules with these places, in the order of the set. */
+export function inOrder<R>(rules: readonly R[], found: ReadonlySet<number>): readonly R[] {
+  return [...found].sort((a, b) => a - b).flatMap((index) => rules[index] ?? []);
+}
+
+function add(byResource: Map<string, Map<string, Indexed[]>>, names: Names, indexed: Indexed): void {
+  const { apiGroups, resources, namespaces, clusterScope } = indexed.part;
+  for (const group of apiGroups) names.groups.add(group);
+  for (const namespace of namespaces) names.namespaces.add(namespace);
+  const scopes = new Set(clusterScope ? [...namespaces, ""] : namespaces);
+  for (const resource of new Set(resources)) {
+    names.resources.add(resource);
+    const byNamespace = byResource.get(resource) ?? new Map<string, Indexed[]>();
+    byResource.set(resource, byNamespace);
+    for (const scope of scopes) {
+      const before = byNamespace.get(scope);
+      if (before === undefined) byNamespace.set(scope, [indexed]);
+      else before.push(indexed);
+    }
+  }
+}
+
+/** Equal for requests that match the same rules. No name has a NUL, since no path may have one. */
+function keyOf({ actions, isLock }: PolicyRequest, { groups, resources, namespaces }: Names): string {
+  let key = isLock ? "lock" : "";
+  for (const action of actions) {
+    const { verb, group, resource, namespace } = action;
+    const kind = isNamespaceObject(action) ? "\0" : "";
+    const name = resourceNamesOf(action).some((each) => each !== ALL && resources.has(each)) ? resource : OTHER;
+    const scope = namespace === "" || namespaces.has(namespace) ? namespace : OTHER;
+    key += `${verb}\0${groups.has(group) ? group : OTHER}\0${name}\0${scope}\0${kind}`;
+  }
+  return key;
+}
+
+/** The entries of a rule that name the resource of the action. */
+function resourceNamesOf({ resource }: Action): readonly string[] {
+  const slash = resource.indexOf("/");
+  if (slash < 0) return [resource, ALL];
+  return [resource, ALL, `${resource.slice(0, slash)}/${ALL}`, `${ALL}${resource.slice(slash)}`];
+}
+
+/** The entries of a rule that name the place of the action. A Namespace is cluster-scoped, and has its own name. */
+function scopesOf(action: Action): readonly string[] {
+  if (action.namespace === "") return [""];
+  return isNamespaceObject(action) ? [action.namespace, ALL, ""] : [action.namespace, ALL];
+}
+
+// Without its locks an operator loses its leadership, so a rule about all resources does not mean them.
+function isAbout(rule: ResourceRule, action: Action, isLock: boolean): boolean {
+  if (!has(rule.apiGroups, action.group) || !has(rule.verbs, action.verb)) return false;
+  return !isLock || (rule.apiGroups.includes(LEASES.group) && rule.resources.includes(LEASES.resource));
+}
+
+export function has(list: readonly string[], value: string): boolean {
+  return list.includes(ALL) || list.includes(value);
+}

@@ -38,7 +38,23 @@ describe("validateCircuitBreaker", () => {
     ["a breaker that is forced", { triggerPolicy: "ForceOpened", bucket: undefined, recoverPolicy: undefined }],
     ["a breaker that a person closes", { recoverPolicy: { type: "Manual" } }],
     ["a rule for other servers alone", { resourceRules: undefined, restRules: [{ url: "https://a.example", method: "GET" }] }],
+    ["an exception", { resourceRules: [{ ...PODS_RULE, except: [{ names: ["p"] }, { users: ["system:serviceaccount:a:b"] }] }] }],
+    ["a bucket for each object", { triggerPolicy: "LimiterOnly", bucket: { burst: 1, interval: "1s", limit: 1, per: "Object" } }],
   ])("accepts %s", (_, limiting) => expect(problems(limiting)).toEqual([]));
+
+  it("refuses a divided bucket with a breaker, more than 16 of them, and exceptions that except nothing", () => {
+    const bucket = { burst: 1, interval: "1s", limit: 1, per: "Policy" };
+    expect(problems({ bucket })).toEqual([
+      `${RULE}.bucket: with per Object or Policy needs triggerPolicy LimiterOnly: an open breaker would refuse what others may send`,
+    ]);
+    const limiting = { resourceRules: [PODS_RULE], triggerPolicy: "LimiterOnly", bucket };
+    const rateLimitings = Array.from({ length: 17 }, (_, at) => ({ ...limiting, name: `r-${at}` }));
+    expect(problems({}, { rateLimitings })).toEqual(["spec.rateLimitings: 17 buckets have per: Policy; at most 16 are allowed"]);
+    expect(ruleProblems({ except: [{}, { users: ["*"] }] })).toEqual([
+      `${RULE}.resourceRules[0].except[1].users[0]: "*": must be a user name such as "system:serviceaccount:shop:operator"; there are no wildcards`,
+      `${RULE}.resourceRules[0].except[0]: excepts nothing: set namespaces, names or users`,
+    ]);
+  });
 
   it("reports all problems at once", () => {
     expect(

@@ -13,7 +13,7 @@ import { RECOVER_ANNOTATION, rateLimitingSchema } from "./rate-limiting.ts";
 import { boundedRegexes, MAX_REGEX_LENGTH, regexProblems } from "./regex.ts";
 import { type Finding, fieldAt, itemsOf, noDuplicates, stringsOf, uniqueNames, withRules } from "./rule.ts";
 import { methodsSchema, parseServer } from "./server-match.ts";
-import { boundedResourceRules, MAX_TRAFFIC_RULES, modeSchema, ruleNameSchema } from "./traffic-rules.ts";
+import { boundedDividedBuckets, boundedResourceRules, MAX_TRAFFIC_RULES, modeSchema, ruleNameSchema } from "./traffic-rules.ts";
 
 export const BREAKER_DISABLED = "circuitbreaker.ctrlmesh.kusionstack.io/disable";
 
@@ -85,6 +85,10 @@ function* specRules(spec: unknown): Iterable<Finding> {
   const limitings = itemsOf(fieldAt(spec, "rateLimitings"));
   const resourceRules = limitings.flatMap((limiting) => itemsOf(fieldAt(limiting, "resourceRules")));
   yield* boundedResourceRules(resourceRules, ["rateLimitings"]);
+  yield* boundedDividedBuckets(
+    limitings.map((limiting) => fieldAt(limiting, "bucket")),
+    ["rateLimitings"],
+  );
   const intercepts = itemsOf(fieldAt(spec, "trafficInterceptRules"));
   const regexRules = intercepts.filter((rule) => fieldAt(rule, "contentType") === "Regexp");
   const expressions = regexRules.flatMap((rule) => stringsOf(fieldAt(rule, "contents")));

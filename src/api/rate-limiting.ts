@@ -8,7 +8,7 @@ import { someField, someItem, withChecks } from "./extensions.ts";
 import { int, MAX_INT32, textUpTo } from "./fields.ts";
 import { type Finding, fieldAt, noDuplicates, withRules } from "./rule.ts";
 import { anyMethodSchema, urlSchema } from "./server-match.ts";
-import { MAX_RESOURCE_RULES, resourceRuleSchema, ruleNameSchema } from "./traffic-rules.ts";
+import { MAX_RESOURCE_RULES, perSchema, resourceRuleSchema, ruleNameSchema } from "./traffic-rules.ts";
 
 /** When the text of this annotation changes, every open breaker of the object closes. */
 export const RECOVER_ANNOTATION = "ctrlmesh.kusionstack.io/recover";
@@ -17,6 +17,7 @@ const bucketSchema = z.strictObject({
   burst: int(1, MAX_INT32).describe("Number of tokens of a full bucket. Each request takes one."),
   interval: durationSchema("1ms", "24h").describe('Time in which the bucket gains `limit` tokens, for example "10s".'),
   limit: int(1, MAX_INT32).describe("Number of tokens that the bucket gains in each interval."),
+  per: perSchema,
 });
 
 const recoverPolicySchema = withChecks(
@@ -75,12 +76,12 @@ export const rateLimitingSchema = withRules(
         "Requests to other servers than the API server that the rule is about: those that match one of the entries. They share the bucket and the breaker with those of resourceRules.",
       ),
       bucket: optional(bucketSchema).describe(
-        "A token bucket. Every pod has one of its own. Required with LimiterOnly, and with Normal unless trigger is set.",
+        "A token bucket. Required with LimiterOnly, and with Normal unless trigger is set.",
       ),
       triggerPolicy: z
         .enum(["Normal", "LimiterOnly", "ForceOpened", "ForceClosed"])
         .describe(
-          "Normal: the breaker opens when the bucket has no token, or when the trigger says so. An open breaker refuses all requests that match. LimiterOnly: requests without a token are refused, and the breaker never opens. ForceOpened: all requests that match are refused. ForceClosed: no request is refused.",
+          "Normal: the breaker opens when the bucket has no token, or when the trigger says so. An open breaker refuses all requests that match. LimiterOnly: requests without a token are refused, and the breaker never opens. ForceOpened: all requests that match are refused. ForceClosed: an exception: less specific rules of CircuitBreakers do not apply to requests that match. The rule that names more of group, resource, verb and namespace (or a longer URL) without a wildcard is more specific.",
         ),
       trigger: optional(triggerSchema).describe(
         "Opens the breaker when requests fail: with an answer of 429 or above 499, without an answer, or with a slow one. Only with Normal.",
@@ -112,6 +113,13 @@ export const rateLimitingSchema = withRules(
       message: "required with triggerPolicy LimiterOnly",
       fieldPath: ".bucket",
       holds: ({ triggerPolicy, bucket }) => triggerPolicy !== "LimiterOnly" || bucket !== undefined,
+    },
+    {
+      rule: '!has(self.bucket) || !has(self.bucket.per) || self.bucket.per == "Pod" || self.triggerPolicy == "LimiterOnly"',
+      message: "with per Object or Policy needs triggerPolicy LimiterOnly: an open breaker would refuse what others may send",
+      fieldPath: ".bucket",
+      holds: ({ triggerPolicy, bucket }) =>
+        triggerPolicy === "LimiterOnly" || [undefined, "Pod"].some((per) => fieldAt(bucket, "per") === per),
     },
     {
       rule: '!has(self.trigger) || self.triggerPolicy == "Normal"',

@@ -11,11 +11,13 @@ import { type ValidationResult, validate } from "./problems.ts";
 import { apiGroupSchema } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, uniqueNames, withRules } from "./rule.ts";
 import {
+  boundedDividedBuckets,
   boundedResourceRules,
   MAX_RESOURCE_RULES,
   MAX_TRAFFIC_RULES,
   matchList,
   modeSchema,
+  perSchema,
   resourcePolicyRuleSchema,
 } from "./traffic-rules.ts";
 
@@ -124,8 +126,9 @@ const ratePolicySchema = withChecks(
       z.strictObject({
         qps: positive.describe("Number of tokens that the bucket gains each second."),
         burst: positive.describe("Number of tokens of a full bucket. Each request takes one."),
+        per: perSchema,
       }),
-    ).describe("A token bucket. Every pod has one of its own. A request without a token is refused."),
+    ).describe("A token bucket. A request without a token is refused."),
     maxInFlight: optional(positive).describe(
       "Number of requests that a pod may have at once. Watches and other long requests count until their answer begins.",
     ),
@@ -184,5 +187,7 @@ function* specRules(spec: unknown): Iterable<Finding> {
   const requests = [fieldAt(spec, "circuitBreaking", "apiServer"), ...limited];
   const resourceRules = requests.flatMap((each) => itemsOf(fieldAt(each, "resourceRules")));
   yield* boundedResourceRules(resourceRules, []);
+  const buckets = itemsOf(fieldAt(spec, "rateLimiting", "ratePolicies")).map((policy) => fieldAt(policy, "bucket"));
+  yield* boundedDividedBuckets(buckets, ["rateLimiting", "ratePolicies"]);
   yield* uniqueNames(spec, ["targetVirtualApps"]);
 }

@@ -2,9 +2,9 @@
 // list shows what it matches; all rules of an object together are small enough for an index.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
-import { celRules } from "./extensions.ts";
-import { textUpTo } from "./fields.ts";
-import { labelValueSchema } from "./names.ts";
+import { celRules, someField, withChecks } from "./extensions.ts";
+import { nonEmptyList, textUpTo } from "./fields.ts";
+import { dnsLabelSchema, labelValueSchema } from "./names.ts";
 import { apiGroupSchema, WILDCARD } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
 
@@ -31,6 +31,10 @@ export function matchList<T extends z.ZodType<string>>(item: T, max: number, min
   return withRules(list, wildcardAlone);
 }
 
+const userSchema = textUpTo(253).regex(/^[^\s*]+$/, {
+  error: 'must be a user name such as "system:serviceaccount:shop:operator"; there are no wildcards',
+});
+
 const NAME = "[a-z0-9]+(-+[a-z0-9]+)*";
 
 const resourceSchema = textUpTo(127).regex(new RegExp(`^(\\*|${NAME}|${NAME}/(\\*|${NAME})|\\*/${NAME})$`), {
@@ -43,6 +47,27 @@ const namespaceSchema = textUpTo(63).regex(new RegExp(`^(\\*|${NAME})$`), {
 
 const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", WILDCARD] as const;
 
+const exceptSchema = optional(
+  z
+    .array(
+      withChecks(
+        z.strictObject({
+          namespaces: optional(nonEmptyList(dnsLabelSchema, 64)).describe("Namespaces of the objects."),
+          names: optional(nonEmptyList(textUpTo(253).min(1), 64)).describe(
+            "Names of the objects. A request that names no object, such as a create or a deletecollection, is no exception by name.",
+          ),
+          users: optional(nonEmptyList(userSchema, 16)).describe(
+            'Users, as the API server knows them: for example "system:serviceaccount:shop:operator". With impersonation, the impersonated user counts.',
+          ),
+        }),
+        someField("excepts nothing: set namespaces, names or users", "namespaces", "names", "users"),
+      ),
+    )
+    .max(16),
+).describe(
+  "Requests that are not meant: those that match one of the entries. Of an entry, all lists that are set must have a match.",
+);
+
 const requests = {
   apiGroups: matchList(apiGroupSchema, 32).describe('API groups. "" is the core group, "*" matches all groups.'),
   resources: matchList(resourceSchema, 64).describe(
@@ -51,6 +76,7 @@ const requests = {
   verbs: matchList(z.enum(VERBS), 8).describe(
     'Verbs of the requests. "*" matches all. A deletecollection is also a delete, and takes all tokens of a bucket.',
   ),
+  except: exceptSchema,
 };
 const namespaces = matchList(namespaceSchema, 256);
 
@@ -73,6 +99,12 @@ export const resourcePolicyRuleSchema = z.strictObject({
 
 export type ResourcePolicyRuleSpec = Immutable<z.output<typeof resourcePolicyRuleSchema>>;
 
+export const perSchema = optional(z.enum(["Pod", "Object", "Policy"]))
+  .meta({ default: "Pod" })
+  .describe(
+    "What has a bucket of its own. Pod (the default): each pod. Object: in each pod, each object that requests name, with all its verbs and subresources; requests that name no object count for their collection. Policy: all pods of this policy divide one bucket, and the manager deals them shares.",
+  );
+
 /** Pairs of a resource and a namespace in all rules of an object. Proxies index rules by pairs. */
 const MAX_PAIRS = 16_384;
 
@@ -83,6 +115,15 @@ export function* boundedResourceRules(rules: readonly unknown[], path: readonly 
   if (pairs <= MAX_PAIRS) return;
   const message = `all rules together list ${pairs} pairs of a resource and a namespace; at most ${MAX_PAIRS} are allowed, so use "${WILDCARD}" for all`;
   yield { path, message, isLast: true };
+}
+
+/** A proxy has room for the shares of sixteen objects. */
+const MAX_DIVIDED_BUCKETS = 16;
+
+export function* boundedDividedBuckets(buckets: readonly unknown[], path: readonly string[]): Iterable<Finding> {
+  const count = buckets.filter((bucket) => fieldAt(bucket, "per") === "Policy").length;
+  if (count <= MAX_DIVIDED_BUCKETS) return;
+  yield { path, message: `${count} buckets have per: Policy; at most ${MAX_DIVIDED_BUCKETS} are allowed` };
 }
 
 function* wildcardAlone(list: unknown): Iterable<Finding> {

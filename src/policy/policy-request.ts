@@ -44,6 +44,8 @@ export interface PolicyRequest {
   /** Only for a review of the operator's admission webhooks. */
   readonly admission?: AdmissionSubject;
   readonly method: string;
+  /** Names the caller, as far as the request tells. Absent for requests to other servers and for reviews. */
+  readonly user?: () => string;
   readonly isLock: boolean;
   /** It costs all tokens of a full bucket, since it deletes many objects. */
   readonly isBulk: boolean;
@@ -54,7 +56,7 @@ export interface PolicyRequest {
 /** Longer than that of any object. Anybody can send long names, and a limiter keeps the keys of failures. */
 const MAX_KEY_LENGTH = 1_024;
 
-export function policyRequestOf(info: RequestInfo, isLock: boolean): PolicyRequest {
+export function policyRequestOf(info: RequestInfo, isLock: boolean, user = () => ""): PolicyRequest {
   const { method } = info;
   if (info.kind === "non-resource") {
     const key = bounded(`${method} ${pathForm(info.path, MAX_KEY_LENGTH)}`);
@@ -62,7 +64,7 @@ export function policyRequestOf(info: RequestInfo, isLock: boolean): PolicyReque
   }
   const isBulk = info.verb === "deletecollection";
   const key = bounded(`${info.verb} ${info.group}/${resourceOf(info)} ${info.namespace}/${info.name}`);
-  return { actions: actionsOf(info), method, isLock, isBulk, key };
+  return { actions: actionsOf(info), method, user, isLock, isBulk, key };
 }
 
 /** A tunnel is one request `CONNECT https://host:port/`: rules see nothing of what is inside. */

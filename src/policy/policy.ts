@@ -13,6 +13,14 @@ const regexSchema = z.strictObject({
 });
 const textMatchSchema = z.union([z.strictObject({ exact: z.string() }), regexSchema]);
 
+/** The requests for which all lists that are there have an entry. */
+const exceptionSchema = z.strictObject({
+  namespaces: list.optional(),
+  names: list.optional(),
+  /** As the API server knows them, for example `system:serviceaccount:shop:operator`. */
+  users: list.optional(),
+});
+
 const resourceSchema = z.strictObject({
   apiGroups: list,
   /** `pods`, `pods/status`, `pods/*` (all subresources of pods), `*\/status`, or "*" (everything). */
@@ -22,6 +30,8 @@ const resourceSchema = z.strictObject({
   namespaces: list,
   /** The rule is also about cluster-scoped objects and about requests over all namespaces. */
   clusterScope: z.boolean(),
+  /** The requests of one of these entries are not meant. */
+  except: z.array(exceptionSchema).optional(),
 });
 
 const urlSchema = z.strictObject({
@@ -99,7 +109,11 @@ const breakerSchema = z.strictObject({
 const limiterSchema = z.discriminatedUnion("kind", [
   /** Refuses every request. */
   z.strictObject({ kind: z.literal("deny") }),
-  z.strictObject({ kind: z.literal("bucket"), ...bucketSchema.shape }),
+  /** Refuses no request, and takes it out of less specific rules of CircuitBreakers (exemptions.ts). */
+  z.strictObject({ kind: z.literal("exempt") }),
+  // `per` says what has a bucket of its own: each object that requests name, or all pods of the policy
+  // together, which divide it. Absent: each pod.
+  z.strictObject({ kind: z.literal("bucket"), ...bucketSchema.shape, per: z.enum(["Object", "Policy"]).exactOptional() }),
   /** At most `max` concurrent requests. Long-running requests count until their answer begins. */
   z.strictObject({ kind: z.literal("in-flight"), max: count }),
   // After `failures` failures in a row, requests for the object are refused for `baseMs`. Each further
@@ -158,6 +172,7 @@ export const egressSchema = z.strictObject({
 export type RuleOrigin = Immutable<z.output<typeof originSchema>>;
 /** The form of API Priority and Fairness. "*" in a list matches all. */
 export type ResourceRule = Immutable<z.output<typeof resourceSchema>>;
+export type RequestException = Immutable<z.output<typeof exceptionSchema>>;
 export type UrlRule = Immutable<z.output<typeof urlSchema>>;
 /** What is absent matches all. A rule about path or headers matches no tunnel. */
 export type HttpRule = Immutable<z.output<typeof httpSchema>>;

@@ -1,7 +1,8 @@
 // Finds the rules about an object of the API server. Pure. Invariant: requests that no rule tells apart share
 // one result, which is computed once. So a request costs one look-up, whatever the number of rules and of
 // names that clients use.
-import type { RequestMatch, ResourceRule } from "./policy.ts";
+import { isExcepted } from "./exceptions.ts";
+import type { RequestException, RequestMatch, ResourceRule } from "./policy.ts";
 import { type Action, isNamespaceObject, type PolicyRequest } from "./policy-request.ts";
 
 const ALL = "*";
@@ -19,6 +20,20 @@ interface Indexed {
   readonly part: ResourceRule;
 }
 
+/** A rule that matches unless the request is an exception. `at` is the place of the action that it is about. */
+interface Excepting {
+  readonly index: number;
+  readonly at: number;
+  readonly except: readonly RequestException[];
+}
+
+interface Result<R> {
+  /** The places of the rules that match in any case. */
+  readonly found: ReadonlySet<number>;
+  readonly rules: readonly R[];
+  readonly excepting: readonly Excepting[];
+}
+
 interface Names {
   readonly groups: Set<string>;
   readonly resources: Set<string>;
@@ -32,36 +47,52 @@ export function createResourceIndex<R extends { readonly match: RequestMatch }>(
   for (const [index, { match }] of rules.entries()) {
     for (const part of match.resources) add(byResource, names, { index, part });
   }
-  const results = new Map<string, readonly R[]>();
+  const results = new Map<string, Result<R>>();
   let keptRules = 0;
 
-  const compute = ({ actions, isLock }: PolicyRequest): readonly R[] => {
+  const compute = ({ actions, isLock }: PolicyRequest): Result<R> => {
     const found = new Set<number>();
-    for (const action of actions) {
+    const excepting: Excepting[] = [];
+    for (const [at, action] of actions.entries()) {
       const scopes = scopesOf(action);
       for (const resource of resourceNamesOf(action)) {
         const byNamespace = byResource.get(resource);
         for (const scope of byNamespace === undefined ? [] : scopes) {
-          for (const { index, part } of byNamespace?.get(scope) ?? []) if (isAbout(part, action, isLock)) found.add(index);
+          for (const { index, part } of byNamespace?.get(scope) ?? []) {
+            if (!isAbout(part, action, isLock)) continue;
+            if (part.except === undefined) found.add(index);
+            else excepting.push({ index, at, except: part.except });
+          }
         }
       }
     }
-    return inOrder(rules, found);
+    return { found, rules: inOrder(rules, found), excepting };
+  };
+  /** Adds the rules of which the request is no exception. Names and users are not part of the key. */
+  const withExceptions = ({ found, rules: certain, excepting }: Result<R>, { actions, user = () => "" }: PolicyRequest) => {
+    const all = new Set(found);
+    for (const { index, at, except } of excepting) {
+      const action = actions[at];
+      if (action !== undefined && !isExcepted(except, action, user)) all.add(index);
+    }
+    return all.size === found.size ? certain : inOrder(rules, all);
   };
   return {
     find(request: PolicyRequest): readonly R[] {
       if (byResource.size === 0) return [];
       const key = keyOf(request, names);
       const known = results.get(key);
-      if (known !== undefined) return known;
-      const result = compute(request);
-      if (results.size >= MAX_RESULTS || keptRules + result.length > MAX_KEPT_RULES) {
-        results.clear();
-        keptRules = 0;
+      const result = known ?? compute(request);
+      if (known === undefined) {
+        const size = result.rules.length + result.excepting.length;
+        if (results.size >= MAX_RESULTS || keptRules + size > MAX_KEPT_RULES) {
+          results.clear();
+          keptRules = 0;
+        }
+        results.set(key, result);
+        keptRules += size;
       }
-      results.set(key, result);
-      keptRules += result.length;
-      return result;
+      return result.excepting.length === 0 ? result.rules : withExceptions(result, request);
     },
   };
 }

@@ -94,6 +94,8 @@ export interface Reports {
   readonly policies: PolicyReportMessage;
   /** Why the proxy has no certificate for webhook calls; "" if it has one or needs none. */
   readonly webhookProblem: string;
+  /** Null before the proxy's first report: it may hold any share. */
+  readonly shares: ShareReportMessage | null;
 }
 
 /** The reports of a proxy that has reported nothing. */
@@ -104,6 +106,7 @@ export const NO_REPORTS: Reports = {
   unnamedLock: null,
   policies: { digest: "", rules: [] },
   webhookProblem: "",
+  shares: null,
 };
 
 /** A report has exactly one kind. A null is sent as an empty message. */
@@ -139,6 +142,23 @@ export interface RuleStateMessage {
   readonly halfOpen: boolean;
   /** Why it opened, with the figure, in one sentence without a full stop; "" if it is closed. */
   readonly cause: string;
+}
+
+/** The shares that the proxy enforces and has stored. */
+export interface ShareReportMessage {
+  /** Of the resource that the shares are from; 0 for none. */
+  readonly version: number;
+  readonly shares: readonly ShareStateMessage[];
+}
+
+export interface ShareStateMessage {
+  /** The uid of the object that has the rule. */
+  readonly uid: string;
+  readonly rule: string;
+  /** Of the whole budget. */
+  readonly millionths: number;
+  /** The pod has used most of its share lately, or was refused. */
+  readonly wantsMore: boolean;
 }
 
 export interface BacklogMessage {

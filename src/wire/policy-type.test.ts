@@ -27,7 +27,8 @@ const FAULT: Required<FaultRule> = {
 const TRIGGER = { consecutive: 1, percent: 50, minimumRequests: 2, windowMs: 3, slowerThanMs: 4 };
 const LIMITERS: { readonly [K in LimiterSpec["kind"]]: Required<Extract<LimiterSpec, { kind: K }>> } = {
   deny: { kind: "deny" },
-  bucket: { kind: "bucket", perSecond: 0.5, burst: 3 },
+  exempt: { kind: "exempt" },
+  bucket: { kind: "bucket", perSecond: 0.5, burst: 3, per: "Object" },
   "in-flight": { kind: "in-flight", max: 1 },
   backoff: { kind: "backoff", baseMs: 1, maxMs: 2, failures: 3 },
   breaker: { kind: "breaker", bucket: { perSecond: 1, burst: 2 }, trigger: TRIGGER, sleepMs: 5 },

@@ -132,6 +132,14 @@ function isUnstarted({ status }: Pod): boolean {
   return ![...inits.slice(at + 1), ...apps].some(hasEverRun);
 }
 
+/** False if the pod's proxy has certainly never run. A kubelet reports a start only after it happened. */
+export function mayProxyHaveRun({ spec, status }: Pod): boolean {
+  if ((spec?.nodeName ?? "") === "") return false;
+  const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const proxy = containers.find(({ name }) => name === PROXY_CONTAINER);
+  return proxy === undefined || hasEverRun(proxy);
+}
+
 /**
  * True if a kubelet has reported that the containers have ended for good. The phase alone does not prove
  * that: pod garbage collection writes Failed for a pod on a lost node, just before it removes the object.

@@ -37,7 +37,7 @@ describe("the rules of a CircuitBreaker", () => {
   it.each<[string, object, unknown]>([
     ["LimiterOnly is a bucket", { triggerPolicy: "LimiterOnly" }, { kind: "bucket", perSecond: 0.1, burst: 5 }],
     ["ForceOpened denies", { triggerPolicy: "ForceOpened" }, { kind: "deny" }],
-    ["ForceClosed is no rule", { triggerPolicy: "ForceClosed" }, undefined],
+    ["ForceClosed is an exemption", { triggerPolicy: "ForceClosed" }, { kind: "exempt" }],
     [
       "Manual has no time, whatever the window",
       { recoverPolicy: { type: "Manual", sleepingWindowSize: "1m" } },

@@ -7,7 +7,7 @@ import { CIRCUIT_BREAKERS } from "../../api/resources.ts";
 import { parseServer } from "../../api/server-match.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import type { BucketSpec, EgressRule, FailureTrigger, LimiterSpec, LimitRule, UrlRule } from "../../policy/policy.ts";
-import { compileResourceRule, createPolicyKind, type RuleHead } from "./policy-kind.ts";
+import { compileResourceRule, createPolicyKind, perOf, type RuleHead } from "./policy-kind.ts";
 
 export const circuitBreakers = createPolicyKind({
   resource: CIRCUIT_BREAKERS,
@@ -27,7 +27,7 @@ export const circuitBreakers = createPolicyKind({
 const DEFAULT_MINIMUM_REQUESTS = 20;
 const DEFAULT_WINDOW = "10s";
 
-/** Undefined if the rule refuses nothing. */
+/** Undefined without a bucket to take tokens from, which the schema refuses. */
 function limitOf(limiting: RateLimiting, head: RuleHead, recovery: string): LimitRule | undefined {
   const { resourceRules = [], restRules = [] } = limiting;
   const limiter = limiterOf(limiting);
@@ -40,11 +40,11 @@ function limiterOf(limiting: RateLimiting): LimiterSpec | undefined {
   const { triggerPolicy, bucket, trigger, recoverPolicy } = limiting;
   switch (triggerPolicy) {
     case "ForceClosed":
-      return undefined;
+      return { kind: "exempt" };
     case "ForceOpened":
       return { kind: "deny" };
     case "LimiterOnly":
-      return bucket && { kind: "bucket", ...bucketOf(bucket) };
+      return bucket && { kind: "bucket", ...bucketOf(bucket), ...perOf(bucket.per) };
     case "Normal": {
       const window = recoverPolicy?.type === "SleepingWindow" ? recoverPolicy.sleepingWindowSize : undefined;
       return {

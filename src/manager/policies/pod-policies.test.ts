@@ -16,7 +16,7 @@ const KIND: PolicyKind<Sized> = {
     value: { rules, off: "", endsMs: undefined, isFor: (pod) => labels.except !== pod.name, notes: [] },
   }),
 };
-const POD = { namespace: "shop", name: "p", ip: "", labels: {}, app: "a", subset: "", hasEgress: false };
+const POD = { namespace: "shop", name: "p", uid: "u", ip: "", labels: {}, app: "a", subset: "", hasEgress: false, hasRun: true };
 
 /** An object of so many rules that all look alike. */
 function sized(name: string, second: number, count: number, changes = {}): Sized {

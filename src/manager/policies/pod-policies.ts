@@ -5,7 +5,7 @@ import type { Pod } from "../../kube/client/resources.ts";
 import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
 import { policiesDigest } from "../../wire/policy-type.ts";
 import type { Apps } from "../apps/app.ts";
-import { hasEnded } from "../facts/app-pods.ts";
+import { hasEnded, mayProxyHaveRun } from "../facts/app-pods.ts";
 import { carriesProxy, hasEgress, INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { type FactsOf, podKey } from "../facts/proxy-facts.ts";
 import { isDoubtful, type KnownPolicy } from "./accepted-policies.ts";
@@ -13,13 +13,14 @@ import { addSizes, fits, NO_SIZE, type PolicySize, type TargetPod } from "./poli
 
 /** Undefined if the pod has no proxy or has ended. Users may remove the labels that the injection wrote. */
 export function targetPod(pod: Pod, apps: Pick<Apps, "get">, factsOf: FactsOf): TargetPod | undefined {
-  const { namespace = "", name = "", labels = {} } = pod.metadata;
+  const { namespace = "", name = "", uid = "", labels = {} } = pod.metadata;
   const injectedApp = labels[INJECTED_LABEL];
   if (hasEnded(pod) || (injectedApp === undefined && !carriesProxy(pod))) return undefined;
   // Without the label, the routes that the proxy enforces name its app.
   const app = injectedApp ?? factsOf(podKey({ namespace, name }))?.acknowledged?.app.name ?? "";
   const subset = apps.get(app, namespace)?.pods.subsetOf(labels);
-  return { namespace, name, labels, ip: pod.status?.podIP ?? "", app, subset, hasEgress: hasEgress(pod) };
+  const ip = pod.status?.podIP ?? "";
+  return { namespace, name, uid, labels, ip, app, subset, hasEgress: hasEgress(pod), hasRun: mayProxyHaveRun(pod) };
 }
 
 export interface PodPolicies {

@@ -24,11 +24,13 @@ function policyOf(...args: Parameters<typeof compile>): Policy {
 const pod = (changes: Partial<TargetPod> = {}): TargetPod => ({
   namespace: "ops",
   name: "shop-1",
+  uid: "u",
   ip: "10.0.0.1",
   labels: { app: "shop" },
   app: "shop",
   subset: "",
   hasEgress: false,
+  hasRun: true,
   ...changes,
 });
 

@@ -22,6 +22,7 @@ export interface PolicyObject extends KubeObject {
 export interface TargetPod {
   readonly namespace: string;
   readonly name: string;
+  readonly uid: string;
   readonly ip: string;
   readonly labels: Labels;
   /** The app of its proxy; "" if it is not known. */
@@ -30,6 +31,8 @@ export interface TargetPod {
   readonly subset: string | undefined;
   /** Its proxy takes requests to other servers than the API server. */
   readonly hasEgress: boolean;
+  /** False if its proxy has certainly never run. */
+  readonly hasRun: boolean;
 }
 
 export interface Policy {
@@ -106,6 +109,11 @@ function switchedOff({ metadata, spec }: SwitchedObject, label: string): string 
 /** KusionStack's form, in which all namespaces include the cluster scope. */
 export function compileResourceRule(rule: Omit<ResourceRule, "clusterScope">): ResourceRule {
   return { ...rule, clusterScope: rule.namespaces.includes("*") };
+}
+
+/** The part of a bucket's limiter that says what has a bucket of its own. */
+export function perOf(per: "Pod" | "Object" | "Policy" | undefined): { readonly per?: "Object" | "Policy" } {
+  return per === undefined || per === "Pod" ? {} : { per };
 }
 
 /** True if a rule is about other servers than the API server, which needs the proxy's egress listener. */

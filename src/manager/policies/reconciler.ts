@@ -19,6 +19,7 @@ import type { ManagerContext } from "../context/manager-context.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import { type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
 import { createAcceptedPolicies, type KnownPolicy } from "./accepted-policies.ts";
+import { createBudgets } from "./budgets.ts";
 import { type PodPolicies, podPolicies, targetPod } from "./pod-policies.ts";
 import { needsEgress, type PolicyKind, type PolicyObject } from "./policy-kind.ts";
 import { policyEvents, policyStatus, type TargetFacts } from "./policy-status.ts";
@@ -40,6 +41,7 @@ const MAX_TIMES = 16_384;
 export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Reconciler {
   const { kinds, apps, pods, registry, clock } = options;
   const accepted = createAcceptedPolicies();
+  const budgets = createBudgets(options);
   const turns = createFairTurns({ clock });
   /** When each status was last written, by uid. */
   const writtenMs = new BoundedMap<string, number>(MAX_TIMES);
@@ -73,6 +75,11 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       };
       const published = await mapInSlices(listed.toSorted(oldestFirst), publishTo, { turns, client: namespace, clock, signal });
       const proxies = published.flat().map((policies) => ({ ...policies, facts: registry.facts(podKey(policies.pod)) }));
+      budgets.deal(
+        namespace,
+        known,
+        proxies.map(({ pod }) => pod),
+      );
       const write = async (policy: KnownPolicy) => {
         if (!(await releaseDeleted(options, policy, signal))) return undefined;
         return writePolicyStatus(options, policy, proxies, writtenMs, signal);

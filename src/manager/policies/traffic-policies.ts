@@ -10,7 +10,7 @@ import {
 import type { ResourcePolicyRuleSpec } from "../../api/traffic-rules.ts";
 import type { AdmissionRule, LimiterSpec, LimitRule, RequestMatch, ResourceRule } from "../../policy/policy.ts";
 import { subsetDisplayName } from "../../route/words.ts";
-import { createPolicyKind } from "./policy-kind.ts";
+import { createPolicyKind, perOf } from "./policy-kind.ts";
 
 export const trafficPolicies = createPolicyKind({
   resource: TRAFFIC_POLICIES,
@@ -64,7 +64,7 @@ function admissionRuleOf(rule: NonNullable<Webhook["admissionRules"]>[number]): 
 /** The limiters, by the names of their fields. */
 function limitersOf({ bucket, maxInFlight, exponentialBackoff }: RatePolicy): Readonly<Record<string, LimiterSpec>> {
   return {
-    ...(bucket && { bucket: { kind: "bucket", perSecond: bucket.qps, burst: bucket.burst } }),
+    ...(bucket && { bucket: { kind: "bucket", perSecond: bucket.qps, burst: bucket.burst, ...perOf(bucket.per) } }),
     ...(maxInFlight !== undefined && { maxInFlight: { kind: "in-flight", max: maxInFlight } }),
     ...(exponentialBackoff && { exponentialBackoff: backoffOf(exponentialBackoff) }),
   };
@@ -90,6 +90,6 @@ function matchOf({ resourceRules = [], nonResourceRules = [] }: TrafficRequests)
 
 /** The form of API Priority and Fairness names the cluster scope. */
 function resourceRuleOf(rule: ResourcePolicyRuleSpec): ResourceRule {
-  const { apiGroups, resources, verbs, namespaces = [], clusterScope = false } = rule;
-  return { apiGroups, resources, verbs, namespaces, clusterScope };
+  const { namespaces = [], clusterScope = false } = rule;
+  return { ...rule, namespaces, clusterScope };
 }

@@ -6,6 +6,7 @@ import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
 import { plainText } from "../../base/plain-text.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
+import { MAX_SHARES } from "../../wire/budget-type.ts";
 import {
   type BacklogMessage,
   type LockAccessMessage,
@@ -13,6 +14,7 @@ import {
   type PolicyReportMessage,
   type ReportMessage,
   type Reports,
+  type ShareReportMessage,
   type UnnamedLockMessage,
   type UpdateMessage,
 } from "../../wire/messages.ts";
@@ -65,7 +67,8 @@ export function doubtfulState({ uid, streamNumber, reports, route }: ProxyState)
   return {
     ...emptyState(uid),
     streamNumber,
-    reports: reportsAfter(reports),
+    // Another leader may have dealt other shares in the meantime.
+    reports: { ...reportsAfter(reports), shares: null },
     route: createDelivery({ version, lastNonce, mayHoldMore: true }),
   };
 }
@@ -123,9 +126,9 @@ function problemsByType(route: Delivery, otherDeliveries: ReadonlyMap<string, De
   return byType;
 }
 
-/** The reports after a reconnection. Those of locks, policies and webhooks outlive a connection. */
-function reportsAfter({ lock, unnamedLock, policies, webhookProblem }: Reports): Reports {
-  return { ...NO_REPORTS, lock, unnamedLock, policies, webhookProblem };
+/** The reports after a reconnection. Those of locks, policies, webhooks and shares outlive a connection. */
+function reportsAfter({ lock, unnamedLock, policies, webhookProblem, shares }: Reports): Reports {
+  return { ...NO_REPORTS, lock, unnamedLock, policies, webhookProblem, shares };
 }
 
 /**
@@ -142,6 +145,7 @@ export function withReport(reports: Reports, message: ReportMessage): Reports | 
     ...("unnamedLock" in message && { unnamedLock: acceptedUnnamedLock(message.unnamedLock) }),
     ...("webhookProblem" in message && { webhookProblem: plainText(message.webhookProblem, MAX_REASON_CHARS) }),
     ...("policies" in message && { policies: acceptedPolicies(message.policies) }),
+    ...("shares" in message && { shares: acceptedShares(message.shares) }),
   };
   return isDeepStrictEqual(next, reports) ? undefined : next;
 }
@@ -183,4 +187,14 @@ function acceptedPolicies({ digest, rules }: PolicyReportMessage): PolicyReportM
     cause: plainText(rule.cause, MAX_REASON_CHARS),
   }));
   return { digest: plainText(digest, 64), rules: states };
+}
+
+function acceptedShares({ version, shares }: ShareReportMessage): ShareReportMessage {
+  const accepted = shares.slice(0, MAX_SHARES).map((share) => ({
+    uid: plainText(share.uid, MAX_NAME_CHARS),
+    rule: plainText(share.rule, MAX_NAME_CHARS),
+    millionths: share.millionths,
+    wantsMore: share.wantsMore,
+  }));
+  return { version, shares: accepted };
 }

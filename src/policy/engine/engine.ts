@@ -1,11 +1,13 @@
 // Decides whether a request may pass, by all limits that match it. Invariant: all limits are asked before any
 // is charged, so a refused request costs nothing. State belongs to a rule with its limiter: a change of
 // anything else keeps it.
+
+import { withoutExempted } from "../exemptions.ts";
 import type { BreakerState } from "../limiters/breaker-state.ts";
 import { createLimiter } from "../limiters/create-limiter.ts";
 import type { Decision, Limiter, Outcome, Ticket } from "../limiters/limiter.ts";
 import { createMatcher, type Matcher } from "../matcher.ts";
-import type { LimitRule } from "../policy.ts";
+import type { LimitRule, RuleOrigin } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
 
 export type Refusal = Exclude<Decision, { kind: "pass" }>;
@@ -44,6 +46,8 @@ interface EngineOptions {
   readonly now: () => number;
   readonly stored?: readonly StoredBreaker[];
   readonly changed?: () => void;
+  /** Called when the pod begins to want a larger share of a budget. */
+  readonly wanted?: () => void;
 }
 
 interface Entry {
@@ -55,7 +59,7 @@ interface Entry {
 
 const EMPTY_PERMIT: Permit = { settle: () => {}, release: () => {} };
 
-export function createEngine({ now, stored = [], changed = () => {} }: EngineOptions) {
+export function createEngine({ now, stored = [], changed = () => {}, wanted = () => {} }: EngineOptions) {
   const storedStates = new Map(stored.map(({ key, state }) => [key, state]));
   let entries: readonly Entry[] = [];
   let matcher: Matcher<Entry> = createMatcher(entries);
@@ -63,14 +67,22 @@ export function createEngine({ now, stored = [], changed = () => {} }: EngineOpt
   const entryOf = (rule: LimitRule, known: Entry | undefined): Entry => {
     const key = keyOf(rule);
     const { limiter: spec, recovery } = rule;
-    const limiter = known?.limiter ?? createLimiter({ spec, startMs: now(), recovery, before: storedStates.get(key), changed });
+    const limiter =
+      known?.limiter ?? createLimiter({ spec, startMs: now(), recovery, before: storedStates.get(key), changed, wanted });
     limiter.recover?.(rule.recovery, now());
     return { key, rule, match: rule.match, limiter };
+  };
+  let shares: ReadonlyMap<string, number> = new Map();
+  const applyShares = () => {
+    for (const { rule, limiter } of entries) limiter.setShare?.(shares.get(shareKeyOf(rule.origin)) ?? 0, now());
   };
   return {
     decide(request: PolicyRequest): LimitDecision {
       const nowMs = now();
-      const asked = matcher.match(request).map((entry) => ({ entry, decision: entry.limiter.ask(request, nowMs) }));
+      const asked = withoutExempted(matcher.match(request), request).map((entry) => ({
+        entry,
+        decision: entry.limiter.ask(request, nowMs),
+      }));
       if (asked.length === 0) return { kind: "permitted", decisions: [], permit: EMPTY_PERMIT };
       const decisions = asked.map(({ entry, decision }) => ({ rule: entry.rule, decision }));
       const refusing = asked.filter(({ decision }) => decision.kind !== "pass");
@@ -88,8 +100,17 @@ export function createEngine({ now, stored = [], changed = () => {} }: EngineOpt
       const known = new Map(entries.map((entry) => [entry.key, entry]));
       entries = rules.map((rule) => entryOf(rule, known.get(keyOf(rule))));
       matcher = createMatcher(entries);
+      applyShares();
       storedStates.clear();
       changed();
+    },
+    /** The shares of budgets in millionths, by `shareKeyOf`. */
+    setShares(next: ReadonlyMap<string, number>): void {
+      shares = next;
+      applyShares();
+    },
+    wantsMore(key: string): boolean {
+      return entries.some(({ rule, limiter }) => shareKeyOf(rule.origin) === key && limiter.wantsMore?.(now()) === true);
     },
     states: () => entries.map(({ rule, limiter }) => ({ rule, state: limiter.state(), breaker: limiter.stored?.() })),
     openBreakers: (): readonly StoredBreaker[] =>
@@ -98,6 +119,10 @@ export function createEngine({ now, stored = [], changed = () => {} }: EngineOpt
         return state === undefined || state.kind === "closed" ? [] : [{ key, state }];
       }),
   };
+}
+
+export function shareKeyOf({ uid, rule }: Pick<RuleOrigin, "uid" | "rule">): string {
+  return `${uid}/${rule}`;
 }
 
 function keyOf({ origin, limiter }: LimitRule): string {

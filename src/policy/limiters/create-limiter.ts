@@ -3,16 +3,24 @@ import { BoundedMap } from "../../base/bounded-map.ts";
 import type { LimiterSpec } from "../policy.ts";
 import { type BreakerOptions, createBreaker } from "./breaker.ts";
 import { hasFailed, type Limiter, PASS } from "./limiter.ts";
+import { createObjectBuckets } from "./object-buckets.ts";
+import { createSharedBucket } from "./shared-bucket.ts";
 import { createTokenBucket } from "./token-bucket.ts";
 
-type LimiterOptions = Omit<BreakerOptions, "spec"> & { readonly spec: LimiterSpec };
+type LimiterOptions = Omit<BreakerOptions, "spec"> & {
+  readonly spec: LimiterSpec;
+  /** Called when a bucket that pods divide begins to want a larger share. */
+  readonly wanted: () => void;
+};
 
 export function createLimiter({ spec, ...options }: LimiterOptions): Limiter {
   switch (spec.kind) {
     case "deny":
       return DENY;
+    case "exempt":
+      return EXEMPT;
     case "bucket":
-      return { ...createTokenBucket(spec, options.startMs), state: () => "Closed" };
+      return createBucket(spec, options);
     case "in-flight":
       return createInFlightLimiter(spec.max);
     case "backoff":
@@ -24,12 +32,31 @@ export function createLimiter({ spec, ...options }: LimiterOptions): Limiter {
   }
 }
 
+function createBucket(
+  spec: Extract<LimiterSpec, { kind: "bucket" }>,
+  { startMs, wanted }: Omit<LimiterOptions, "spec">,
+): Limiter {
+  switch (spec.per) {
+    case "Object":
+      return createObjectBuckets(spec, startMs);
+    case "Policy":
+      return createSharedBucket(spec, startMs, wanted);
+    case undefined:
+      return { ...createTokenBucket(spec, startMs), state: () => "Closed" };
+    default:
+      return spec.per satisfies never;
+  }
+}
+
 /** For forbidden requests, and for a breaker that a person holds open. */
 const DENY: Limiter = {
   ask: () => ({ kind: "open", waitMs: Number.POSITIVE_INFINITY }),
   charge: () => undefined,
   state: () => "Opened",
 };
+
+/** Its effect on other rules is withoutExempted's (exemptions.ts). */
+const EXEMPT: Limiter = { ask: () => PASS, charge: () => undefined, state: () => "Closed" };
 
 /** Nobody knows when a slot becomes free. */
 const SLOT_WAIT_MS = 1_000;

@@ -38,6 +38,9 @@ export interface Limiter {
   state(): "Closed" | "Opened";
   /** The process must not lose this state when it restarts. */
   stored?(): BreakerState;
+  /** Only of a bucket that pods divide: see shared-bucket.ts. */
+  setShare?(millionths: number, nowMs: number): void;
+  wantsMore?(nowMs: number): boolean;
   /** The rule has this `recovery` now. A breaker that closes by it has a full bucket again. */
   recover?(recovery: string, nowMs: number): void;
 }

@@ -7,13 +7,14 @@ import { type Decision, PASS } from "./limiter.ts";
 /** Rounding errors of this size must not make a full bucket refuse a request. */
 const EPSILON = 1e-9;
 
-/** The bucket is full at first. */
-export function createTokenBucket({ perSecond, burst }: BucketSpec, startMs: number) {
-  let tokens = burst;
+/** @param first the tokens at the start; default: the bucket is full */
+export function createTokenBucket({ perSecond, burst }: BucketSpec, startMs: number, first = burst) {
+  let tokens = Math.min(burst, first);
   let countedMs = startMs;
   const tokensAt = (nowMs: number) => Math.min(burst, tokens + (Math.max(0, nowMs - countedMs) / 1_000) * perSecond);
   const costOf = ({ isBulk }: PolicyRequest) => (isBulk ? Math.max(1, burst) : 1);
   return {
+    tokensAt,
     ask(request: PolicyRequest, nowMs: number): Decision {
       const missing = costOf(request) - tokensAt(nowMs);
       if (missing <= EPSILON) return PASS;

@@ -6,6 +6,7 @@ import { type Call, type Layer, noteDecision } from "../call/call.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Policies } from "../policies/policies.ts";
 import { nameOfRule, PolicyError } from "../policies/policy-refusal.ts";
+import { userOf } from "../policies/user-of.ts";
 
 export interface FaultDeps {
   readonly policies: Pick<Policies, "hasFaults" | "delay" | "wait" | "abort">;
@@ -14,7 +15,7 @@ export interface FaultDeps {
 export function fault({ policies }: FaultDeps): Layer {
   return (next) => async (call) => {
     if (!policies.hasFaults) return next(call);
-    const request = policyRequestOf(call.info, call.record.lock);
+    const request = policyRequestOf(call.info, call.record.lock, () => userOf(call.headers));
     const delay = policies.delay(request);
     if (delay !== undefined) {
       const waited = await policies.wait(delay, call.signal);

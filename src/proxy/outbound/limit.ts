@@ -16,6 +16,7 @@ import { discardBody } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Policies } from "../policies/policies.ts";
 import { PolicyError, refusalText, retryAfterOf, waitSeconds } from "../policies/policy-refusal.ts";
+import { userOf } from "../policies/user-of.ts";
 
 export interface LimitDeps {
   readonly policies: Pick<Policies, "hasLimits" | "limit">;
@@ -30,7 +31,7 @@ export function limit({ policies, random }: LimitDeps): Layer {
       own.isAdmitted = true;
       return next(call);
     }
-    const decision = policies.limit(policyRequestOf(own.info ?? call.info, own.lock));
+    const decision = policies.limit(policyRequestOf(own.info ?? call.info, own.lock, () => userOf(call.headers)));
     if (decision.kind === "refused") {
       discardBody(call.body);
       throw refusal(call, decision, random);

@@ -5,18 +5,22 @@ import type { AbortSource } from "../../base/abort.ts";
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import { createEgressRules, type EgressDecision } from "../../policy/egress-rules.ts";
-import { createEngine, type Engine, type LimitDecision, type StoredBreaker } from "../../policy/engine/engine.ts";
+import { createEngine, type Engine, type LimitDecision, type StoredBreaker, shareKeyOf } from "../../policy/engine/engine.ts";
 import { type Abort, type Delay, drawAbort, drawDelay } from "../../policy/engine/faults.ts";
 import { createMatcher, type Matcher } from "../../policy/matcher.ts";
 import { type FaultRule, NO_POLICIES, type PolicySet, ruleName } from "../../policy/policy.ts";
 import type { PolicyRequest } from "../../policy/policy-request.ts";
+import type { BudgetShare } from "../../wire/budget-type.ts";
 import type { PolicyReportMessage, RuleStateMessage } from "../../wire/messages.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
 
 export type RunningPolicies = ReturnType<typeof createPolicies>;
 
 /** What the layers and the egress proxy ask. */
-export type Policies = Omit<RunningPolicies, "enforce" | "openBreakers" | "report" | "onChange">;
+export type Policies = Omit<
+  RunningPolicies,
+  "enforce" | "openBreakers" | "report" | "onChange" | "share" | "wantsMore" | "onWant"
+>;
 
 function keyOf({ uid, rule }: { readonly uid: string; readonly rule: string }): string {
   return `${uid}/${rule}`;
@@ -70,7 +74,12 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
     metrics.setOpen(engine.states().flatMap(({ rule }) => (open.has(keyOf(rule.origin)) ? [rule] : [])));
     for (const listener of listeners) listener();
   };
-  let engine: Engine = createEngine({ now, changed });
+  const wantListeners: (() => void)[] = [];
+  const wanted = () => {
+    for (const listener of wantListeners) listener();
+  };
+  let engine: Engine = createEngine({ now, changed, wanted });
+  let shares: ReadonlyMap<string, number> = new Map();
 
   const areFaultsOff = () => managerAwayMs() >= FAULTS_END_MS;
   const faultDeps = () => ({ matcher: faults, random, fired: metrics.decided });
@@ -109,14 +118,23 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
     enforce(policies: PolicySet, nextDigest: string, stored?: readonly StoredBreaker[]): void {
       current = policies;
       digest = nextDigest;
-      if (stored !== undefined) engine = createEngine({ now, stored, changed });
+      if (stored !== undefined) engine = createEngine({ now, stored, changed, wanted });
       faults = createMatcher(policies.faults);
       egress = createEgressRules(policies.egress);
       metrics.keep([...policies.limits, ...policies.faults, ...policies.egress]);
+      engine.setShares(shares);
       engine.update(policies.limits);
       const kept = new Set(policies.limits.map(({ origin }) => keyOf(origin)));
       for (const key of closedAt.keys()) if (!kept.has(key)) closedAt.delete(key);
     },
+    /** What this pod has of the budgets that pods divide. They may come before their rules. */
+    share(next: readonly BudgetShare[]): void {
+      shares = new Map(next.map((share) => [shareKeyOf(share), share.millionths]));
+      engine.setShares(shares);
+    },
+    wantsMore: (share: Pick<BudgetShare, "uid" | "rule">): boolean => engine.wantsMore(shareKeyOf(share)),
+    /** Calls the listener when this pod begins to want a larger share. */
+    onWant: (listener: () => void): void => void wantListeners.push(listener),
     get openBreakers(): readonly StoredBreaker[] {
       return engine.openBreakers();
     },

@@ -2,6 +2,7 @@
 // snapshot, or without one until the manager sends it.
 import type { BackoffOptions } from "../../base/clock.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
+import { BUDGET } from "../../wire/budget-type.ts";
 import type { PodRef } from "../../wire/messages.ts";
 import { PEERS } from "../../wire/peer-type.ts";
 import { POLICY } from "../../wire/policy-type.ts";
@@ -11,6 +12,7 @@ import { createPolicies } from "../policies/policies.ts";
 import { createPolicyFile } from "../policies/policy-file.ts";
 import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import type { StateFolder } from "../state/state-folder.ts";
+import { createBudgetHandler } from "./budget-handler.ts";
 import { leaveCleanEnd, takeCleanEnd } from "./clean-end.ts";
 import { createEnforcer } from "./enforcer.ts";
 import { createMeshClient } from "./mesh-client.ts";
@@ -67,10 +69,19 @@ export function createSession(deps: SessionDeps): ManagerSession {
     report: (report) => reporter.report("policies", report),
     log,
   });
+  const budgetHandler = createBudgetHandler({
+    policies,
+    slot: state.budget,
+    pod,
+    report: (report) => reporter.report("shares", report),
+    clock,
+    log,
+  });
   const peersHandler = createPeersHandler(pod.uid, log);
   const handlers: ResourceHandlers = {
     [ROUTE.name]: routeHandler,
     [POLICY.name]: policyHandler,
+    [BUDGET.name]: budgetHandler,
     ...(config.webhooks === undefined ? {} : { [PEERS.name]: peersHandler }),
   };
   const facts = { pod, proxyVersion: deps.proxyVersion ?? "", capabilities: capabilitiesOf(handlers) };
@@ -141,6 +152,7 @@ export function createSession(deps: SessionDeps): ManagerSession {
       await streams.open();
       await routeHandler.restore(endedCleanly, streams.hasPromised);
       await policyHandler.restore();
+      await budgetHandler.restore();
       isRestored = enforcer.current !== undefined;
       life = "runs";
       // `signal` does not end the session: while the process drains, it still follows the manager.
@@ -152,7 +164,7 @@ export function createSession(deps: SessionDeps): ManagerSession {
       stopping.abort();
       reporter.stop();
       await running.catch(() => undefined);
-      await Promise.all([routeHandler.idle(), policyFile.idle()]);
+      await Promise.all([routeHandler.idle(), policyFile.idle(), budgetHandler.idle()]);
       const hasRun = life === "runs";
       life = "over";
       if (hasRun && enforcer.isQuiet && routeHandler.isSettled) await leaveCleanEnd(state.cleanEnd, pod);

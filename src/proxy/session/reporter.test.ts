@@ -75,7 +75,16 @@ it("has a report of every kind for the next stream: the initial values at first,
   const unnamedLock = { lockName: "", resource: "" };
   const backlog = { heldNamespaces: 0, drainingWrites: 0 };
   const policies = { digest: "", rules: [] };
-  expect(reporter.all).toEqual([{ leader: false }, { lock }, { backlog }, { unnamedLock }, { policies }, { webhookProblem: "" }]);
+  const shares = { version: 0, shares: [] };
+  expect(reporter.all).toEqual([
+    { leader: false },
+    { lock },
+    { backlog },
+    { unnamedLock },
+    { policies },
+    { webhookProblem: "" },
+    { shares },
+  ]);
   reporter.report("leader", true);
   tellHeld(2);
   tellHeld(3); // waits
@@ -86,6 +95,7 @@ it("has a report of every kind for the next stream: the initial values at first,
     { unnamedLock },
     { policies },
     { webhookProblem: "" },
+    { shares },
   ]);
 });
 

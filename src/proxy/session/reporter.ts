@@ -10,12 +10,15 @@ const REPORT_EVERY_MS = 200;
 const NOTHING: { readonly [K in keyof Reports]?: NonNullable<Reports[K]> } = {
   lock: { lockName: "", resource: "", deniedVerbs: [], reason: "" },
   unnamedLock: { lockName: "", resource: "" },
+  shares: { version: 0, shares: [] },
 };
 
 /** For each paced kind: whether a change is a step that is sent immediately. */
 const STEPS: { readonly [K in keyof Reports]?: (before: Reports[K], after: Reports[K]) => boolean } = {
   backlog: (a, b) => !a.heldNamespaces !== !b.heldNamespaces || !a.drainingWrites !== !b.drainingWrites,
   policies: (a, b) => a.digest !== b.digest || openRules(a) !== openRules(b),
+  // The manager waits for a smaller share before it gives the difference to another pod.
+  shares: (a, b) => a?.version !== b?.version,
 };
 
 function openRules({ rules }: Reports["policies"]): number {

@@ -1,0 +1,48 @@
+// A token bucket for each object (`bucket.per: Object`). Invariant: the requests for any one object keep
+// within its burst and rate, however many objects there are; the memory is bounded.
+import type { BucketSpec } from "../policy.ts";
+import type { PolicyRequest } from "../policy-request.ts";
+import type { Limiter } from "./limiter.ts";
+import { createTokenBucket } from "./token-bucket.ts";
+
+type TokenBucket = ReturnType<typeof createTokenBucket>;
+
+/** Objects beyond this number share one bucket, until others have a full bucket again. */
+export const MAX_OBJECTS = 4_096;
+/** A look at all buckets costs a tenth of a millisecond. */
+const SWEEP_EVERY_MS = 1_000;
+
+export function createObjectBuckets(spec: BucketSpec, startMs: number): Limiter {
+  const buckets = new Map<string, TokenBucket>();
+  /** For objects that find no room. */
+  const rest = createTokenBucket(spec, startMs);
+  let sweptMs = Number.NEGATIVE_INFINITY;
+  /** A full bucket is as good as none. */
+  const sweep = (nowMs: number) => {
+    sweptMs = nowMs;
+    for (const [key, bucket] of buckets) if (bucket.tokensAt(nowMs) >= spec.burst) buckets.delete(key);
+  };
+  const find = (request: PolicyRequest): TokenBucket | undefined => buckets.get(objectKeyOf(request));
+  return {
+    ask: (request, nowMs) => (find(request) ?? rest).ask(request, nowMs),
+    charge(request, nowMs) {
+      const known = find(request);
+      if (known !== undefined) return known.charge(request, nowMs);
+      if (buckets.size >= MAX_OBJECTS && nowMs - sweptMs >= SWEEP_EVERY_MS) sweep(nowMs);
+      if (buckets.size >= MAX_OBJECTS) return rest.charge(request, nowMs);
+      // The object may have used tokens of the shared bucket.
+      const bucket = createTokenBucket(spec, nowMs, rest.tokensAt(nowMs));
+      buckets.set(objectKeyOf(request), bucket);
+      return bucket.charge(request, nowMs);
+    },
+    state: () => "Closed",
+  };
+}
+
+/** All verbs and subresources of an object have one key. A request that names no object counts for its collection. */
+function objectKeyOf({ actions, key }: PolicyRequest): string {
+  const [action] = actions;
+  if (action === undefined) return key;
+  const { group, resource, namespace, name } = action;
+  return `${group}/${resource.split("/", 1)[0]} ${namespace}/${name}`;
+}

@@ -1,0 +1,62 @@
+// A pod's share of a bucket that all pods of a policy divide (`bucket.per: Policy`). Invariant: a larger share
+// brings no tokens, and a smaller one takes those that it has no room for, so that all shares together let no
+// more through than the whole bucket would.
+import type { BucketSpec } from "../policy.ts";
+import type { Limiter } from "./limiter.ts";
+import { createTokenBucket } from "./token-bucket.ts";
+
+export interface SharedBucket extends Limiter {
+  /** In millionths of the whole bucket. */
+  readonly millionths: number;
+  /** The pod has used more than half of its share lately, or was refused. */
+  wantsMore(nowMs: number): boolean;
+  /** The first share of a process is full. Without a share every request is refused. */
+  setShare(millionths: number, nowMs: number): void;
+}
+
+/** A whole bucket, in millionths. */
+const WHOLE = 1_000_000;
+/** Nobody knows when the manager deals a share. */
+const NO_SHARE_WAIT_MS = 1_000;
+/** So shares move at most as often, however the load changes. */
+export const WANT_MS = 30_000;
+
+/** @param wanted called when the pod begins to want more */
+export function createSharedBucket(spec: BucketSpec, startMs: number, wanted: () => void): SharedBucket {
+  let share = 0;
+  let wantedMs = Number.NEGATIVE_INFINITY;
+  let bucket = createTokenBucket({ perSecond: 0, burst: 0 }, startMs);
+  let burst = 0;
+  let isFirst = true;
+  const wantsMore = (nowMs: number) => nowMs - wantedMs < WANT_MS;
+  const want = (nowMs: number) => {
+    const isNew = !wantsMore(nowMs);
+    wantedMs = nowMs;
+    if (isNew) wanted();
+  };
+  return {
+    get millionths() {
+      return share;
+    },
+    wantsMore,
+    setShare(millionths, nowMs) {
+      if (millionths === share) return;
+      // A share of less than one token would let nothing through.
+      burst = millionths === 0 ? 0 : Math.max(1, Math.floor((spec.burst * millionths) / WHOLE));
+      const tokens = isFirst ? burst : bucket.tokensAt(nowMs);
+      bucket = createTokenBucket({ perSecond: (spec.perSecond * millionths) / WHOLE, burst }, nowMs, tokens);
+      share = millionths;
+      isFirst = false;
+    },
+    ask(request, nowMs) {
+      return burst === 0 ? { kind: "limited", waitMs: NO_SHARE_WAIT_MS } : bucket.ask(request, nowMs);
+    },
+    refuse: (_request, nowMs) => want(nowMs),
+    charge(request, nowMs) {
+      bucket.charge(request, nowMs);
+      if (bucket.tokensAt(nowMs) < burst / 2) want(nowMs);
+      return undefined;
+    },
+    state: () => "Closed",
+  };
+}

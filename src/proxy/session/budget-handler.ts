@@ -1,0 +1,95 @@
+// The handler of the resource type "budget": the shares that this pod has of the budgets of policies. Invariant:
+// a share is reported only when no restart can bring back a larger one, since the manager then gives the
+// difference to other pods. Without the manager the last shares stay in force, also over a restart.
+import { z } from "zod";
+import type { Clock, Timer } from "../../base/clock.ts";
+import { errorMessage } from "../../base/errors.ts";
+import type { Logger } from "../../base/log.ts";
+import { WANT_MS } from "../../policy/limiters/shared-bucket.ts";
+import { BUDGET, type BudgetShare, shareSchema } from "../../wire/budget-type.ts";
+import type { PodRef, ShareReportMessage } from "../../wire/messages.ts";
+import { ResourceInvalidError } from "../../wire/resource-type.ts";
+import type { RunningPolicies } from "../policies/policies.ts";
+import { isSamePod, OWNER, type Slot } from "../state/state-folder.ts";
+import type { ResourceHandler } from "./resource-handler.ts";
+
+export interface BudgetHandlerDeps {
+  readonly policies: Pick<RunningPolicies, "share" | "wantsMore" | "onWant">;
+  readonly slot: Slot;
+  readonly pod: PodRef;
+  readonly report: (report: ShareReportMessage) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface Shares {
+  readonly version: number;
+  readonly shares: readonly BudgetShare[];
+}
+
+const FORMAT = 1;
+const CONTENT = z.object({ format: z.literal(FORMAT), pod: OWNER, version: z.number(), shares: z.array(shareSchema) });
+
+export function createBudgetHandler({ policies, slot, pod, report, clock, log }: BudgetHandlerDeps) {
+  let current: Shares = { version: 0, shares: [] };
+  /** The last shares that are on the disk, or for which the disk has none. */
+  let settled = current;
+  let timer: Timer | undefined;
+  const tell = () => {
+    const shares = settled.shares.map((share) => ({ ...share, wantsMore: policies.wantsMore(share) }));
+    report({ version: settled.version, shares });
+    timer?.cancel();
+    // The want ends by itself.
+    timer = shares.some(({ wantsMore }) => wantsMore) ? clock.after(WANT_MS, tell) : undefined;
+  };
+  policies.onWant(tell);
+  const handler: ResourceHandler = {
+    capabilities: [],
+    take({ resource, baseDigest }, answers) {
+      if (resource === null) return answers.nack(["resource: missing"]);
+      if (baseDigest !== "") return answers.needsWhole();
+      let next: Shares;
+      try {
+        next = BUDGET.decode(resource.body, { version: resource.version, digest: resource.digest });
+      } catch (error) {
+        log.warn({ err: error, version: resource.version }, "shares of budgets refused, the last ones stay");
+        return answers.nack(error instanceof ResourceInvalidError ? error.problems : [errorMessage(error)]);
+      }
+      current = { version: next.version, shares: next.shares };
+      policies.share(current.shares);
+      const content = () => ({ text: () => textOf(current, pod), onFullDisk: "remove" as const });
+      void slot.save(content).then((saved) => {
+        if (current.version !== next.version) return;
+        if (saved.is !== "unknown") settled = current;
+        tell();
+        answers.ack();
+      });
+    },
+  };
+  return {
+    ...handler,
+    async restore(): Promise<void> {
+      try {
+        const text = await slot.read();
+        if (text === undefined) return;
+        const { pod: owner, version, shares } = CONTENT.parse(JSON.parse(text));
+        if (!isSamePod(owner, pod)) return;
+        current = { version, shares };
+        settled = current;
+        policies.share(shares);
+        tell();
+      } catch (error) {
+        log.warn({ err: error, path: slot.path }, "stored shares of budgets ignored");
+      }
+    },
+    async idle(): Promise<void> {
+      timer?.cancel();
+      await slot.idle();
+    },
+  };
+}
+
+function textOf({ version, shares }: Shares, pod: PodRef): string {
+  const content: z.input<typeof CONTENT> = { format: FORMAT, pod, version, shares: [...shares] };
+  return JSON.stringify(content);
+}

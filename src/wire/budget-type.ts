@@ -1,0 +1,52 @@
+// The shares that one proxy has of the budgets of rules, as a resource type. The body is JSON; this schema is
+// its contract. A type of its own, since shares change often and policies are large.
+import { z } from "zod";
+import { tryParseJson } from "../base/json.ts";
+import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
+
+/** The share of a rule whose budget its pods divide. */
+export interface BudgetShare {
+  /** The uid of the object that has the rule. */
+  readonly uid: string;
+  readonly rule: string;
+  /** Of the whole budget. */
+  readonly millionths: number;
+}
+
+export type BudgetResource = Versioned & { readonly shares: readonly BudgetShare[] };
+
+/** A whole budget, in millionths. */
+export const WHOLE = 1_000_000;
+
+/** A proxy reports and a manager deals no more shares for one pod. */
+export const MAX_SHARES = 256;
+
+export const shareSchema: z.ZodType<BudgetShare> = z.object({
+  uid: z.string().min(1),
+  rule: z.string().min(1),
+  millionths: z.int().min(0).max(WHOLE),
+});
+const bodySchema = z.object({ shares: z.array(shareSchema).max(MAX_SHARES) });
+
+/** Far more than the shares of a pod take. */
+const MAX_BYTES = 1024 * 1024;
+
+export const BUDGET: ResourceType<BudgetResource> = {
+  name: "budget",
+  encode: ({ shares }) => encoded(shares),
+  decode(body, head) {
+    const problems = headProblems(head);
+    const read = bodySchema.safeParse(body.length > MAX_BYTES ? undefined : tryParseJson(body));
+    if (!read.success) problems.push(...read.error.issues.map(({ path, message }) => `${path.join(".") || "body"}: ${message}`));
+    if (problems.length > 0 || !read.success) throw new ResourceInvalidError(problems);
+    return { ...head, shares: read.data.shares };
+  },
+};
+
+export function budgetDigest(shares: readonly BudgetShare[]): string {
+  return digestOf(encoded(shares));
+}
+
+function encoded(shares: readonly BudgetShare[]): Buffer {
+  return Buffer.from(JSON.stringify({ shares }));
+}

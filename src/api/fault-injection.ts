@@ -113,7 +113,7 @@ const httpFaultSchema = withChecks(
       "Answers requests with an error, so that they reach no server. The first fault in the list that aborts a request decides.",
     ),
     match: optional(matchSchema).describe(
-      "Requests that the fault is about. The default is all requests to the API server. The operator's leader-election lock is exempt, unless resources name leases of the group coordination.k8s.io.",
+      "Requests that the fault is about. The default is all requests to the API server. Leases in the pod's namespace and the operator's leader-election lock are exempt, unless resources name leases of the group coordination.k8s.io.",
     ),
     effectiveTime: optional(effectiveTimeSchema).describe("When the fault is in effect. The default is always."),
   }),

@@ -46,12 +46,16 @@ export interface PolicyRequest {
   readonly method: string;
   /** Names the caller, as far as the request tells. Absent for requests to other servers and for reviews. */
   readonly user?: () => string;
+  /** The operator may lose its leadership without it. */
   readonly isLock: boolean;
   /** It costs all tokens of a full bucket, since it deletes many objects. */
   readonly isBulk: boolean;
   /** Verb and object, of bounded length: failures are counted for each key. */
   readonly key: string;
 }
+
+/** The locks of leader electors. Only a rule that names this resource applies to them. */
+export const LEASES = { group: "coordination.k8s.io", resource: "leases" };
 
 /** Longer than that of any object. Anybody can send long names, and a limiter keeps the keys of failures. */
 const MAX_KEY_LENGTH = 1_024;
@@ -65,6 +69,15 @@ export function policyRequestOf(info: RequestInfo, isLock: boolean, user = () =>
   const isBulk = info.verb === "deletecollection";
   const key = bounded(`${info.verb} ${info.group}/${resourceOf(info)} ${info.namespace}/${info.name}`);
   return { actions: actionsOf(info), method, user, isLock, isBulk, key };
+}
+
+/**
+ * True for requests of leader electors for leases in this namespace. Electors use no deletecollection, which
+ * would take the leases of all others too.
+ */
+export function isLeaseIn(namespace: string, info: RequestInfo): boolean {
+  if (info.kind === "non-resource" || info.group !== LEASES.group || info.resource !== LEASES.resource) return false;
+  return info.namespace === namespace && info.verb !== "deletecollection";
 }
 
 /** A tunnel is one request `CONNECT https://host:port/`: rules see nothing of what is inside. */

@@ -3,13 +3,11 @@
 // names that clients use.
 import { isExcepted } from "./exceptions.ts";
 import type { RequestException, RequestMatch, ResourceRule } from "./policy.ts";
-import { type Action, isNamespaceObject, type PolicyRequest } from "./policy-request.ts";
+import { type Action, isNamespaceObject, LEASES, type PolicyRequest } from "./policy-request.ts";
 
 const ALL = "*";
 /** Stands for every name that no rule has. */
 const OTHER = "?";
-/** Only a rule that names this resource applies to a lock. */
-const LEASES = { group: "coordination.k8s.io", resource: "leases" };
 /** Results that are kept, and the rules in all of them. */
 const MAX_RESULTS = 1_024;
 const MAX_KEPT_RULES = 262_144;
@@ -34,19 +32,17 @@ interface Result<R> {
   readonly excepting: readonly Excepting[];
 }
 
-interface Names {
+interface Index {
+  /** By resource, then by namespace. */
+  readonly byResource: Map<string, Map<string, Indexed[]>>;
+  /** The API groups that rules name. */
   readonly groups: Set<string>;
-  readonly resources: Set<string>;
-  readonly namespaces: Set<string>;
 }
 
 export function createResourceIndex<R extends { readonly match: RequestMatch }>(rules: readonly R[]) {
-  /** By resource, then by namespace. */
-  const byResource = new Map<string, Map<string, Indexed[]>>();
-  const names: Names = { groups: new Set(), resources: new Set(), namespaces: new Set() };
-  for (const [index, { match }] of rules.entries()) {
-    for (const part of match.resources) add(byResource, names, { index, part });
-  }
+  const built: Index = { byResource: new Map(), groups: new Set() };
+  for (const [index, { match }] of rules.entries()) for (const part of match.resources) add(built, { index, part });
+  const { byResource } = built;
   const results = new Map<string, Result<R>>();
   let keptRules = 0;
 
@@ -80,7 +76,7 @@ export function createResourceIndex<R extends { readonly match: RequestMatch }>(
   return {
     find(request: PolicyRequest): readonly R[] {
       if (byResource.size === 0) return [];
-      const key = keyOf(request, names);
+      const key = keyOf(request, built);
       const known = results.get(key);
       const result = known ?? compute(request);
       if (known === undefined) {
@@ -102,13 +98,11 @@ export function inOrder<R>(rules: readonly R[], found: ReadonlySet<number>): rea
   return [...found].sort((a, b) => a - b).flatMap((index) => rules[index] ?? []);
 }
 
-function add(byResource: Map<string, Map<string, Indexed[]>>, names: Names, indexed: Indexed): void {
+function add({ byResource, groups }: Index, indexed: Indexed): void {
   const { apiGroups, resources, namespaces, clusterScope } = indexed.part;
-  for (const group of apiGroups) names.groups.add(group);
-  for (const namespace of namespaces) names.namespaces.add(namespace);
-  const scopes = new Set(clusterScope ? [...namespaces, ""] : namespaces);
-  for (const resource of new Set(resources)) {
-    names.resources.add(resource);
+  for (const group of apiGroups) groups.add(group);
+  const scopes = clusterScope ? [...namespaces, ""] : namespaces;
+  for (const resource of resources) {
     const byNamespace = byResource.get(resource) ?? new Map<string, Indexed[]>();
     byResource.set(resource, byNamespace);
     for (const scope of scopes) {
@@ -120,13 +114,15 @@ function add(byResource: Map<string, Map<string, Indexed[]>>, names: Names, inde
 }
 
 /** Equal for requests that match the same rules. No name has a NUL, since no path may have one. */
-function keyOf({ actions, isLock }: PolicyRequest, { groups, resources, namespaces }: Names): string {
+function keyOf({ actions, isLock }: PolicyRequest, { byResource, groups }: Index): string {
   let key = isLock ? "lock" : "";
   for (const action of actions) {
     const { verb, group, resource, namespace } = action;
     const kind = isNamespaceObject(action) ? "\0" : "";
-    const name = resourceNamesOf(action).some((each) => each !== ALL && resources.has(each)) ? resource : OTHER;
-    const scope = namespace === "" || namespaces.has(namespace) ? namespace : OTHER;
+    const named = resourceNamesOf(action).filter((each) => byResource.has(each));
+    const name = named.some((each) => each !== ALL) ? resource : OTHER;
+    const isOther = namespace !== "" && !named.some((each) => byResource.get(each)?.has(namespace));
+    const scope = isOther ? OTHER : namespace;
     key += `${verb}\0${groups.has(group) ? group : OTHER}\0${name}\0${scope}\0${kind}`;
   }
   return key;

@@ -3,7 +3,9 @@ import { createRegistry } from "../../src/base/metrics.ts";
 import type { PolicySet } from "../../src/policy/policy.ts";
 import { createPolicies } from "../../src/proxy/policies/policies.ts";
 import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
+import { enforced } from "../../src/proxy/session/enforcer.ts";
 import { createFakeClock } from "./fake-clock.ts";
+import { snapshot, table } from "./route-table.ts";
 
 export function runningPolicies(set: Partial<PolicySet> = {}) {
   const clock = createFakeClock();
@@ -17,5 +19,7 @@ export function runningPolicies(set: Partial<PolicySet> = {}) {
     metrics: createPolicyMetrics(registry),
   });
   policies.enforce({ limits: [], faults: [], egress: [], ...set }, "digest");
-  return { policies, clock, registry, manager, random };
+  /** The pod is in the namespace shop. */
+  const session = { current: enforced(snapshot(table([], {}))) };
+  return { session, policies, clock, registry, manager, random };
 }

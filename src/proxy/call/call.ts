@@ -7,6 +7,7 @@ import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.t
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import { StatusError, type StatusReason } from "../../kube/status.ts";
 import type { Permit } from "../../policy/engine/engine.ts";
+import type { PolicyRequest } from "../../policy/policy-request.ts";
 import type { PlanName } from "../../route/plan-query.ts";
 import { asSource, type ByteSource, discardBody, readBody } from "../http/byte-stream.ts";
 import type * as http from "../http/handler.ts";
@@ -31,6 +32,8 @@ export interface CallRecord extends http.CallNotes {
   asked?: true;
   /** The rule of a policy that has refused the call: OBJECT/RULE. */
   rule?: string;
+  /** The call as policies see it, with what that was read from. */
+  policed?: { readonly info: RequestInfo; readonly isLock: boolean; readonly request: PolicyRequest };
   /** Limits have let the call pass. They also let pass what the proxy sends to serve it. */
   isAdmitted?: true;
   /** What limits settle by the outcome of the call. */

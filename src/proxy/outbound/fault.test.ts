@@ -88,6 +88,18 @@ it("a delayed request is marked with its delay and the rule, also if it is abort
   expect(call.record.delay).toEqual({ seconds: 5, rule: "storm/slow" });
 });
 
+it("leases in the pod's namespace are exempt from a fault that does not name them (D6)", async () => {
+  const world = runningPolicies({
+    faults: [{ origin, mode: "Enforce", match: ALL_OBJECTS, abort: { status: 500, percent: 100 } }],
+  });
+  const send = async (namespace: string) => {
+    const target = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/other-controller`;
+    return fault(world)(fakeUpstream(() => jsonReply({})))(callOf("GET", target));
+  };
+  expect((await send("shop")).status).toBe(200);
+  await expect(send("elsewhere")).rejects.toThrow("fault injected");
+});
+
 it("faults end 60 s after the manager is gone: nobody could take them back", async () => {
   const { send, manager } = setup({ abort: { status: 500, percent: 100 } });
   manager.awayMs = 59_999;

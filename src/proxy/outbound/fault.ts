@@ -1,21 +1,22 @@
-// Delays and aborts requests by the rules of FaultInjections, which spare the lock unless a rule names it.
+// Delays and aborts requests by the rules of FaultInjections, which spare locks unless a rule names leases.
 import { createStatus, reasonOfCode, type StatusReason } from "../../kube/status.ts";
 import { type FaultRule, ruleName } from "../../policy/policy.ts";
-import { policyRequestOf } from "../../policy/policy-request.ts";
 import { type Call, type Layer, noteDecision } from "../call/call.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Policies } from "../policies/policies.ts";
 import { nameOfRule, PolicyError } from "../policies/policy-refusal.ts";
-import { userOf } from "../policies/user-of.ts";
+import type { Session } from "../session/session.ts";
+import { policedRequest } from "./policed-request.ts";
 
 export interface FaultDeps {
+  readonly session: Pick<Session, "current">;
   readonly policies: Pick<Policies, "hasFaults" | "delay" | "wait" | "abort">;
 }
 
-export function fault({ policies }: FaultDeps): Layer {
+export function fault({ session, policies }: FaultDeps): Layer {
   return (next) => async (call) => {
     if (!policies.hasFaults) return next(call);
-    const request = policyRequestOf(call.info, call.record.lock, () => userOf(call.headers));
+    const request = policedRequest(call, session);
     const delay = policies.delay(request);
     if (delay !== undefined) {
       const waited = await policies.wait(delay, call.signal);

@@ -100,6 +100,49 @@ describe("a limited request", () => {
   });
 });
 
+describe("leases in the pod's namespace", () => {
+  const own = "/apis/coordination.k8s.io/v1/namespaces/shop/leases";
+  const LIMITERS: readonly LimiterSpec[] = [
+    { kind: "deny" },
+    { kind: "bucket", perSecond: 0, burst: 0 },
+    { kind: "in-flight", max: 0 },
+    { kind: "breaker", bucket: { perSecond: 0, burst: 0 } },
+  ];
+
+  it.each([
+    ["GET", `${own}/other-controller`],
+    ["GET", own],
+    ["GET", `${own}?watch=1`],
+    ["POST", own],
+    ["PUT", `${own}/other-controller`],
+    ["PATCH", `${own}/other-controller`],
+    ["DELETE", `${own}/other-controller`],
+  ])("are exempt from rules that do not name them: %s %s (D6)", async (method, target) => {
+    const { send, upstream } = setup(LIMITERS);
+    for (let i = 0; i < 3; i++) await send(method, target);
+    expect(upstream.calls).toHaveLength(3);
+  });
+
+  it.each([
+    ["DELETE", own],
+    ["PUT", `${own.replace("shop", "elsewhere")}/other-controller`],
+    ["GET", "/apis/coordination.k8s.io/v1/leases"],
+    ["PUT", "/apis/coordination.example/v1/namespaces/shop/leases/x"],
+    ["PUT", "/api/v1/namespaces/shop/configmaps/lock"],
+    ["PUT", "/api/v1/namespaces/shop/endpoints/lock"],
+  ])("are no other requests: %s %s is limited", async (method, target) => {
+    const { refusal, upstream } = setup(LIMITERS);
+    await refusal(method, target);
+    expect(upstream.calls).toHaveLength(0);
+  });
+
+  it("are limited by a rule that names leases of coordination.k8s.io", async () => {
+    const names = resourceRule({ apiGroups: ["coordination.k8s.io"], resources: ["leases"] });
+    const { refusal } = setup([limitRule({ kind: "deny" }, { match: { resources: [names], urls: [], http: [] } })]);
+    expect((await refusal("PUT", `${own}/other-controller`)).errorCode).toBe("BREAKER_OPEN");
+  });
+});
+
 describe("an open breaker", () => {
   it("answers 503 and names the wait in the body only", async () => {
     const { send, refusal } = setup([{ kind: "breaker", bucket: { perSecond: 1, burst: 1 }, sleepMs: 60_000 }]);

@@ -9,21 +9,22 @@ import { createStatus } from "../../kube/status.ts";
 import type { Permit, RefusedBy } from "../../policy/engine/engine.ts";
 import type { Outcome } from "../../policy/limiters/limiter.ts";
 import { ruleName } from "../../policy/policy.ts";
-import { policyRequestOf } from "../../policy/policy-request.ts";
 import { type Call, clientsRecord, type Layer } from "../call/call.ts";
 import { countedSource } from "../http/body-sources.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import type { Policies } from "../policies/policies.ts";
 import { PolicyError, refusalText, retryAfterOf, waitSeconds } from "../policies/policy-refusal.ts";
-import { userOf } from "../policies/user-of.ts";
+import type { Session } from "../session/session.ts";
+import { policedRequest } from "./policed-request.ts";
 
 export interface LimitDeps {
+  readonly session: Pick<Session, "current">;
   readonly policies: Pick<Policies, "hasLimits" | "limit">;
   readonly random: Random;
 }
 
-export function limit({ policies, random }: LimitDeps): Layer {
+export function limit({ session, policies, random }: LimitDeps): Layer {
   return (next) => async (call) => {
     if (isServing(call)) return next(call);
     const own = clientsRecord(call.record);
@@ -31,7 +32,7 @@ export function limit({ policies, random }: LimitDeps): Layer {
       own.isAdmitted = true;
       return next(call);
     }
-    const decision = policies.limit(policyRequestOf(own.info ?? call.info, own.lock, () => userOf(call.headers)));
+    const decision = policies.limit(policedRequest(call, session));
     if (decision.kind === "refused") {
       discardBody(call.body);
       throw refusal(call, decision, random);

@@ -190,7 +190,7 @@ describe("what costs nothing", () => {
     expect(await code(newMap("b", "foreign"))).toBe(403);
   });
 
-  it("the operator's own lock, whatever its kind, but not another Lease", async () => {
+  it("the operator's own lock, whatever its kind, and leases in its namespace, but no other Lease (D6)", async () => {
     const everything = { resources: ["*"], clusterScope: true };
     const abort = { ...faultRule({ abort: { status: 500, percent: 100 } }), match: rule(DENY, everything).match };
     await proxy.enforce({ limits: [rule(DENY, everything)], faults: [abort] });
@@ -201,6 +201,8 @@ describe("what costs nothing", () => {
     const lock = "/apis/coordination.k8s.io/v1/namespaces/shop/leases/shop-lock";
     expect(await code(get(lock))).toBe(404);
     expect([500, 503]).not.toContain(await code(put(lock, lease("shop-lock"))));
+    expect(await code(get("/apis/coordination.k8s.io/v1/namespaces/shop/leases/second-elector"))).toBe(404);
+    expect(await code(get("/api/v1/namespaces/shop/configmaps/no-lock"))).toBe(500);
     for (const kind of ["configmaps", "endpoints"])
       expect(await code(get(`/api/v1/namespaces/shop/${kind}/shop-lock`))).toBe(404);
   });

@@ -12,7 +12,7 @@ import { type ValidationResult, validate } from "./problems.ts";
 import { RECOVER_ANNOTATION, rateLimitingSchema } from "./rate-limiting.ts";
 import { boundedRegexes, MAX_REGEX_LENGTH, regexProblems } from "./regex.ts";
 import { type Finding, fieldAt, itemsOf, noDuplicates, stringsOf, uniqueNames, withRules } from "./rule.ts";
-import { methodsSchema, parseServer } from "./server-match.ts";
+import { HOST_FORM, methodsSchema, parseServer } from "./server-match.ts";
 import { boundedDividedBuckets, boundedResourceRules, MAX_TRAFFIC_RULES, modeSchema, ruleNameSchema } from "./traffic-rules.ts";
 
 export const BREAKER_DISABLED = "circuitbreaker.ctrlmesh.kusionstack.io/disable";
@@ -114,6 +114,5 @@ function* contentProblems(rule: unknown): Iterable<Finding> {
 function* hostProblems(content: unknown): Iterable<Finding> {
   if (typeof content !== "string" || content === "" || parseServer(content) !== undefined) return;
   const hint = content.includes("*") ? '; a pattern needs contentType "Regexp"' : "";
-  const message = `must be a host such as "example.com", "example.com:443" or "[2001:db8::1]"${hint}`;
-  yield { path: [], value: content, message };
+  yield { path: [], value: content, message: `${HOST_FORM}${hint}` };
 }

@@ -53,7 +53,7 @@ describe("validateFaultInjection", () => {
     expect(
       problems(
         {
-          name: "a b",
+          name: "a\nb",
           delay: { fixedDelay: "31s", percent: 10 },
           abort: { httpStatus: 302, percent: "101" },
           match: { relatedResources: [] },
@@ -64,7 +64,7 @@ describe("validateFaultInjection", () => {
     ).toEqual([
       'spec.disabled: "true": must be true or false, not a string',
       'spec.maxDuration: "1ms": must be from 1s to 720h',
-      `${FAULT}.name: "a b": must be a label value: letters, digits, "-", "_" and ".", with a letter or digit at both ends`,
+      `${FAULT}.name: "a\\nb": must be a text of one line, without a space at either end`,
       `${FAULT}.delay.fixedDelay: "31s": must be from 1ms to 30s`,
       `${FAULT}.delay.percent: 10: must be a string from "0" to "100", in quotes`,
       `${FAULT}.abort.httpStatus: 302: must be from 400 to 599; 0 and 200 mean no abort`,
@@ -85,6 +85,12 @@ describe("validateFaultInjection", () => {
     const fault = { name: "slow", delay: { fixedDelay: "1s" } };
     expect(problems({}, { httpFault: [fault, fault, { delay: { fixedDelay: "1s" } }] })).toEqual([
       'spec.httpFault[1].name: "slow": is already the name of spec.httpFault[0]',
+    ]);
+  });
+
+  it("refuses the name that a fault without a name has in messages", () => {
+    expect(problems({ name: "httpFault[1]" })).toEqual([
+      `${FAULT}.name: "httpFault[1]": is kept for a fault without a name; use another`,
     ]);
   });
 

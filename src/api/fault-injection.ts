@@ -12,13 +12,13 @@ import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { boundedRegexes } from "./regex.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf, uniqueNames, withRules } from "./rule.ts";
-import { headerNameSchema, hostMatchSchema, oneMethodSchema, pathMatchSchema } from "./server-match.ts";
+import { anyMethodSchema, headerNameSchema, hostMatchSchema, pathMatchSchema } from "./server-match.ts";
 import {
   boundedResourceRules,
   MAX_RESOURCE_RULES,
   MAX_TRAFFIC_RULES,
   modeSchema,
-  resourceRuleSchema,
+  resourceMatchSchema,
   ruleNameSchema,
 } from "./traffic-rules.ts";
 
@@ -27,7 +27,9 @@ export const FAULT_DISABLED = "faultinjection.ctrlmesh.kusionstack.io/disable";
 const percentSchema = z
   .string({ error: ({ input }) => (typeof input === "number" ? 'must be a string from "0" to "100", in quotes' : undefined) })
   .max(16)
-  .regex(/^(100(\.0*)?|[0-9]{1,2}(\.[0-9]*)?)$/, { error: 'must be a number from "0" to "100" such as "12.5", without a sign' })
+  .regex(/^(100(\.0*)?|[0-9]{1,2}(\.[0-9]*)?|\.[0-9]+)$/, {
+    error: 'must be a number from "0" to "100" such as "12.5", without a sign',
+  })
   .optional();
 
 const PERCENT_TEXT = 'as a string such as "12.5". The default is "0": no request.';
@@ -36,17 +38,19 @@ const WRONG_STATUS = "must be from 400 to 599; 0 and 200 mean no abort";
 const isAllowedStatus = (status: number) => status === 0 || status === 200 || (status >= 400 && status <= 599);
 
 const httpMatchSchema = z.strictObject({
-  host: optional(hostMatchSchema).describe("Host of the requests, without port."),
+  host: optional(hostMatchSchema).describe("Host of the requests."),
   path: optional(pathMatchSchema).describe(
     "Path of the requests, without query. Escaped letters are compared as plain ones, and doubled slashes as one. The paths inside of a tunnel are encrypted and do not match.",
   ),
-  method: optional(oneMethodSchema).describe("HTTP method of the requests. HTTPS clients open a tunnel with the method CONNECT."),
+  method: optional(anyMethodSchema).describe(
+    'HTTP method of the requests, or "*" for all, which is the default. HTTPS clients open a tunnel with the method CONNECT.',
+  ),
   headers: optional(
     z
       .array(
         z.strictObject({
           name: headerNameSchema.describe("Name, in upper or lower case."),
-          value: textUpTo(1024).describe("Value."),
+          value: optional(textUpTo(1024)).describe("Value. The default is any value: the request has the header."),
         }),
       )
       .max(16),
@@ -54,7 +58,7 @@ const httpMatchSchema = z.strictObject({
 });
 
 const matchSchema = z.strictObject({
-  resources: optional(z.array(resourceRuleSchema).max(MAX_RESOURCE_RULES)).describe(
+  resources: optional(z.array(resourceMatchSchema).max(MAX_RESOURCE_RULES)).describe(
     "Requests to the API server: those that match one of the entries. Without entries, and without httpMatch: all requests to the API server.",
   ),
   httpMatch: optional(z.array(httpMatchSchema).max(MAX_RESOURCE_RULES)).describe(
@@ -64,7 +68,7 @@ const matchSchema = z.strictObject({
 
 const calendarNumbers = (min: number, max: number) => optional(z.array(int(min, max)).max(max + 1));
 
-const timeSchema = textUpTo(8).regex(/^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$/, {
+const timeSchema = textUpTo(8).regex(/^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$/, {
   error: 'must be a time of the day such as "22:30:00"',
 });
 
@@ -102,11 +106,12 @@ const httpFaultSchema = withChecks(
     ).describe("Delays requests. The delays of several faults add up, to at most 30 seconds."),
     abort: optional(
       z.strictObject({
-        httpStatus: z
-          .int()
-          .refine(isAllowedStatus, { error: WRONG_STATUS })
-          .meta(celRules({ rule: "self in [0, 200] || self >= 400 && self <= 599", message: WRONG_STATUS }))
-          .describe("Status of the answer, from 400 to 599. 0 and 200 mean no abort."),
+        httpStatus: optional(
+          z
+            .int()
+            .refine(isAllowedStatus, { error: WRONG_STATUS })
+            .meta(celRules({ rule: "self in [0, 200] || self >= 400 && self <= 599", message: WRONG_STATUS })),
+        ).describe("Status of the answer, from 400 to 599. 0, the default, and 200 mean no abort."),
         percent: percentSchema.describe(`Percentage of the requests that fail, ${PERCENT_TEXT}`),
       }),
     ).describe(
@@ -164,4 +169,14 @@ function* specRules(spec: unknown): Iterable<Finding> {
     .flatMap((match) => [fieldAt(match, "host", "regex"), fieldAt(match, "path", "regex")]);
   yield* boundedRegexes(stringsOf(texts), ["httpFault"], "expressions");
   yield* uniqueNames(spec, ["httpFault"]);
+  yield* placeNames(faults);
+}
+
+/** A fault without a name is called after its place. */
+function* placeNames(faults: readonly unknown[]): Iterable<Finding> {
+  for (const [index, fault] of faults.entries()) {
+    const value = fieldAt(fault, "name");
+    if (typeof value !== "string" || !/^httpFault\[\d+\]$/.test(value)) continue;
+    yield { path: ["httpFault", index, "name"], value, message: "is kept for a fault without a name; use another" };
+  }
 }

@@ -5,8 +5,12 @@ import { listMap } from "./extensions.ts";
 /** The largest int32, the bound of counts and ports in Kubernetes. */
 export const MAX_INT32 = 2_147_483_647;
 
-export function int(min: number, max: number) {
-  return z.int().min(min).max(max);
+/** @param instead what to write instead of less than `min` */
+export function int(min: number, max: number, instead?: string) {
+  return z
+    .int()
+    .min(min, instead === undefined ? undefined : { error: `must be at least ${min}; ${instead}` })
+    .max(max);
 }
 
 export function textUpTo(maxLength: number) {

@@ -13,10 +13,14 @@ import { MAX_RESOURCE_RULES, perSchema, resourceRuleSchema, ruleNameSchema } fro
 /** When the text of this annotation changes, every open breaker of the object closes. */
 export const RECOVER_ANNOTATION = "ctrlmesh.kusionstack.io/recover";
 
+const REFUSE_ALL = "to refuse every request, set triggerPolicy to ForceOpened and no bucket";
+
 const bucketSchema = z.strictObject({
-  burst: int(1, MAX_INT32).describe("Number of tokens of a full bucket. Each request takes one."),
-  interval: durationSchema("1ms", "24h").describe('Time in which the bucket gains `limit` tokens, for example "10s".'),
-  limit: int(1, MAX_INT32).describe("Number of tokens that the bucket gains in each interval."),
+  burst: int(1, MAX_INT32, REFUSE_ALL).describe("Number of tokens of a full bucket. Each request takes one."),
+  interval: durationSchema("1ms", "8760h").describe('Time in which the bucket gains `limit` tokens, for example "10s".'),
+  limit: int(1, MAX_INT32, "for a bucket that hardly fills again, set a long interval").describe(
+    "Number of tokens that the bucket gains in each interval.",
+  ),
   per: perSchema,
 });
 

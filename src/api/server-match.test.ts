@@ -78,21 +78,25 @@ describe("the URL of a restRule", () => {
 describe("httpMatch", () => {
   it.each<[string, object]>([
     ["everything", {}],
+    [
+      "a host with a port, every method, and a header with any value",
+      { host: { exact: "a.com:8443" }, method: "*", headers: [{ name: "x" }] },
+    ],
     ["a host and a path", { host: { exact: "Example.com" }, path: { exact: "/v1" }, method: "CONNECT" }],
     ["expressions", { host: { regex: "^a[.]example$" }, path: { regex: "^/v[0-9]+/" } }],
   ])("may be about %s", (_, match) => expect(httpProblems(match)).toEqual([]));
 
   it("reports all problems at once", () => {
     const match = {
-      host: { exact: "example.com:443" },
+      host: { exact: "https://example.com" },
       path: { exact: "v1?a=b", regex: "(" },
-      method: "*",
+      method: "get",
       headers: [{ name: "x y", value: "1" }],
     };
     expect(httpProblems(match)).toEqual([
-      `${MATCH_PATH}.host.exact: "example.com:443": must be a host without a port, such as "example.com"`,
+      `${MATCH_PATH}.host.exact: "https://example.com": must be a host such as "example.com", "example.com:443" or "[2001:db8::1]"`,
       `${MATCH_PATH}.path.exact: "v1?a=b": must be a path without a query, such as "/v1/items"`,
-      expect.stringContaining(`${MATCH_PATH}.method: "*": must be one of "GET"`),
+      expect.stringContaining(`${MATCH_PATH}.method: "get": must be one of "GET"`),
       `${MATCH_PATH}.headers[0].name: "x y": must be the name of a header`,
       `${MATCH_PATH}.path: set either exact or regex`,
       expect.stringContaining(`${MATCH_PATH}.path.regex: "(": does not compile as RE2`),

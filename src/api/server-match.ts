@@ -28,7 +28,6 @@ export function parseServer(text: string): Server | undefined {
 /** HTTPS clients open a tunnel with the method CONNECT: what is inside is encrypted. */
 const methodSchema = z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "*"]);
 export const anyMethodSchema = methodSchema;
-export const oneMethodSchema = methodSchema.exclude(["*"]);
 export const methodsSchema = withRules(matchList(methodSchema, 8), noDuplicates);
 
 const ABSOLUTE_URL = /^https?:\/\/(\*|[^\s/?#@*]+([/?][^\s#]*)?)$/;
@@ -56,28 +55,33 @@ const ONE_OF_BOTH = {
   holds: ({ exact, regex }: Readonly<Record<string, unknown>>) => (exact === undefined) !== (regex === undefined),
 };
 
-function textMatchSchema(exact: z.ZodType<string>, what: string) {
+function textMatchSchema(exact: z.ZodType<string>, whole: string, anywhere: string) {
   return withChecks(
     z.strictObject({
-      exact: optional(exact).describe(`The whole ${what}.`),
+      exact: optional(exact).describe(whole),
       regex: optional(regexSchema).describe(
-        `A regular expression in RE2 syntax. It may match anywhere in the ${what}, so anchor it with ^ and $.`,
+        `A regular expression in RE2 syntax. It may match anywhere in ${anywhere}, so anchor it with ^ and $.`,
       ),
     }),
     ONE_OF_BOTH,
   );
 }
 
-const isHost = (text: string) => parseServer(text) !== undefined && parseServer(text)?.port === undefined;
+const isServer = (text: string) => parseServer(text) !== undefined;
 
+export const HOST_FORM = 'must be a host such as "example.com", "example.com:443" or "[2001:db8::1]"';
+
+/** 253 characters of a name, and a port. */
 export const hostMatchSchema = textMatchSchema(
-  z.string().min(1).max(253).refine(isHost, { error: 'must be a host without a port, such as "example.com"' }),
-  "host",
+  z.string().min(1).max(259).refine(isServer, { error: HOST_FORM }),
+  "The whole host, with or without a port. Without one, every port matches.",
+  "host or host:port",
 );
 
 export const pathMatchSchema = textMatchSchema(
   textUpTo(512).regex(/^\/[^?#\s]*$/, { error: 'must be a path without a query, such as "/v1/items"' }),
-  "path",
+  "The whole path.",
+  "the path",
 );
 
 export const headerNameSchema = textUpTo(256).regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of a header" });

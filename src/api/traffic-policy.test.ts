@@ -8,6 +8,7 @@ import { type TrafficPolicy, validateTrafficPolicy } from "./traffic-policy.ts";
 const problems = (spec: object) => policyProblemsOf("TrafficPolicy", sampleTrafficPolicy({ ...spec }));
 const rules = { resourceRules: [PODS_RULE] };
 const limited = (policy: object) => ({ rateLimiting: { ratePolicies: [{ rules, ...policy }] } });
+const limitedTo = (rule: object) => limited({ rules: { resourceRules: [{ ...PODS_RULE, ...rule }] }, maxInFlight: 1 });
 const POLICY = "spec.rateLimiting.ratePolicies[0]";
 
 describe("the type TrafficPolicy", () => {
@@ -48,6 +49,7 @@ describe("validateTrafficPolicy", () => {
 
   it.each([
     ["an empty list of subsets, which means all", { targetVirtualApps: [{ name: "shop", specificSubsets: [] }] }],
+    ["an empty list of namespaces beside clusterScope", limitedTo({ namespaces: [], clusterScope: true })],
     ["rateLimiting alone", {}],
     ["circuitBreaking alone", { rateLimiting: undefined, circuitBreaking: { apiServer: rules } }],
   ])("accepts %s", (_, spec) => expect(problems(spec)).toEqual([]));
@@ -87,9 +89,22 @@ describe("validateTrafficPolicy", () => {
   });
 
   it("refuses a policy without rules, without apps, or with a limit that limits nothing", () => {
-    expect(problems({ rateLimiting: undefined })).toEqual(["spec: has no rules: set circuitBreaking or rateLimiting"]);
+    const none = "spec: has no rules: set circuitBreaking or rateLimiting, and rules in it";
+    expect(problems({ rateLimiting: undefined })).toEqual([none]);
     expect(problems({ targetVirtualApps: [] })).toEqual(["spec.targetVirtualApps: must not be empty"]);
     expect(problems(limited({}))).toEqual([`${POLICY}: limits nothing: set bucket, maxInFlight or exponentialBackoff`]);
+  });
+
+  it.each([
+    { circuitBreaking: {} },
+    { circuitBreaking: { webhook: {} } },
+    { circuitBreaking: { webhook: { admissionRules: [] } } },
+    { rateLimiting: {} },
+    { rateLimiting: { ratePolicies: [] }, circuitBreaking: {} },
+  ])("refuses %j alone, which has no rule (D27)", (spec) => {
+    expect(problems({ rateLimiting: undefined, ...spec })).toEqual([
+      "spec: has no rules: set circuitBreaking or rateLimiting, and rules in it",
+    ]);
   });
 
   it("counts the rules of both parts against one bound", () => {

@@ -49,9 +49,9 @@ const nonResourceRuleSchema = z.strictObject({
 });
 
 const SOME_NAMESPACE: Check = {
-  rule: "has(self.namespaces) || has(self.clusterScope) && self.clusterScope",
+  rule: "has(self.namespaces) && self.namespaces.size() > 0 || has(self.clusterScope) && self.clusterScope",
   message: "matches no requests: set namespaces, or clusterScope to true",
-  holds: ({ namespaces, clusterScope }) => namespaces !== undefined || clusterScope === true,
+  holds: ({ namespaces, clusterScope }) => itemsOf(namespaces).length > 0 || clusterScope === true,
 };
 
 const requestsSchema = withChecks(
@@ -155,7 +155,15 @@ const specSchema = withRules(
         }),
       ).describe("Requests that are limited."),
     }),
-    someField("has no rules: set circuitBreaking or rateLimiting", "circuitBreaking", "rateLimiting"),
+    {
+      rule: [
+        "has(self.circuitBreaking) && has(self.circuitBreaking.apiServer)",
+        `has(self.circuitBreaking) && has(self.circuitBreaking.webhook) && ${hasItems("self.circuitBreaking.webhook.admissionRules")}`,
+        `has(self.rateLimiting) && ${hasItems("self.rateLimiting.ratePolicies")}`,
+      ].join(" || "),
+      message: "has no rules: set circuitBreaking or rateLimiting, and rules in it",
+      holds: (spec) => hasRules(spec),
+    },
   ),
   specRules,
 );
@@ -180,6 +188,20 @@ export type RatePolicy = Immutable<z.output<typeof ratePolicySchema>>;
 
 export function validateTrafficPolicy(object: unknown): ValidationResult<TrafficPolicy> {
   return validate(trafficPolicyKind.schema, object);
+}
+
+function hasRules(spec: unknown): boolean {
+  if (fieldAt(spec, "circuitBreaking", "apiServer") !== undefined) return true;
+  const lists = [
+    ["circuitBreaking", "webhook", "admissionRules"],
+    ["rateLimiting", "ratePolicies"],
+  ];
+  return lists.some((path) => itemsOf(fieldAt(spec, ...path)).length > 0);
+}
+
+/** In CEL. */
+function hasItems(field: string): string {
+  return `has(${field}) && ${field}.size() > 0`;
 }
 
 function* specRules(spec: unknown): Iterable<Finding> {

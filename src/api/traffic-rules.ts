@@ -4,7 +4,7 @@ import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { celRules, someField, withChecks } from "./extensions.ts";
 import { nonEmptyList, textUpTo } from "./fields.ts";
-import { dnsLabelSchema, labelValueSchema } from "./names.ts";
+import { dnsLabelSchema } from "./names.ts";
 import { apiGroupSchema, WILDCARD } from "./resource-match.ts";
 import { type Finding, fieldAt, itemsOf, stringsOf, withRules } from "./rule.ts";
 
@@ -17,14 +17,19 @@ export const modeSchema = optional(z.enum(["Enforce", "Shadow", "Disabled"]))
     "Enforce (the default): the rules decide about requests. Shadow: the rules are counted in the metrics of the proxies, and change no answer. From Shadow to Enforce they keep their tokens and open breakers. Disabled: the rules have no effect.",
   );
 
-/** The name is a label's value in metrics. */
-export const ruleNameSchema = labelValueSchema.min(1);
+/** Neither a space nor a control character. */
+const VISIBLE = String.raw`[^\x00-\x20\x7f]`;
+
+/** Any text, since the originals allow it. It is a label's value in metrics, and stands in messages of one line. */
+export const ruleNameSchema = textUpTo(128).regex(new RegExp(`^${VISIBLE}+( +${VISIBLE}+)*$`), {
+  error: "must be a text of one line, without a space at either end",
+});
 
 const ALONE = `"${WILDCARD}" must be the only item of its list`;
 
 export function matchList<T extends z.ZodType<string>>(item: T, max: number, min = 1) {
   const list = z
-    .array(item)
+    .array(item, { error: ({ input }) => (input === undefined ? `required; use "${WILDCARD}" for all` : undefined) })
     .min(min, { error: `must not be empty; use "${WILDCARD}" for all` })
     .max(max)
     .meta(celRules({ rule: `self.size() <= 1 || !("${WILDCARD}" in self)`, message: ALONE }));
@@ -68,17 +73,25 @@ const exceptSchema = optional(
   "Requests that are not meant: those that match one of the entries. Of an entry, all lists that are set must have a match.",
 );
 
+const NO_PROXY_VERB = 'matches no request: to limit a proxy request, list "pods/proxy" in resources, and its verbs here';
+
+const verbSchema = z.enum(VERBS, { error: ({ input }) => (input === "proxy" ? NO_PROXY_VERB : undefined) });
+
+const apiGroups = matchList(apiGroupSchema, 32);
+const resources = matchList(resourceSchema, 64);
+const verbs = matchList(verbSchema, 8);
+const namespaces = matchList(namespaceSchema, 256);
+
 const requests = {
-  apiGroups: matchList(apiGroupSchema, 32).describe('API groups. "" is the core group, "*" matches all groups.'),
-  resources: matchList(resourceSchema, 64).describe(
+  apiGroups: apiGroups.describe('API groups. "" is the core group, "*" matches all groups.'),
+  resources: resources.describe(
     'Plural resource names such as "pods", and subresources such as "pods/status", "pods/*" (every subresource of pods) or "*/scale". What follows a subresource in a path does not matter. "pods" does not include the subresources of pods. "*" matches all resources and subresources. To delete pods is also to evict them.',
   ),
-  verbs: matchList(z.enum(VERBS), 8).describe(
+  verbs: verbs.describe(
     'Verbs of the requests. "*" matches all. A deletecollection is also a delete, and takes all tokens of a bucket.',
   ),
   except: exceptSchema,
 };
-const namespaces = matchList(namespaceSchema, 256);
 
 /** The form of KusionStack's kinds. */
 export const resourceRuleSchema = z.strictObject({
@@ -88,10 +101,27 @@ export const resourceRuleSchema = z.strictObject({
   ),
 });
 
+/** The form of KusionStack's FaultInjection: a list that is absent matches all. */
+export const resourceMatchSchema = z.strictObject({
+  apiGroups: optional(apiGroups).describe('API groups. "" is the core group. The default is "*": all groups.'),
+  resources: optional(resources).describe(
+    'Plural resource names such as "pods", and subresources such as "pods/status", "pods/*" (every subresource of pods) or "*/scale". "pods" does not include the subresources of pods. The default is "*": all resources and subresources.',
+  ),
+  verbs: optional(verbs).describe(
+    'Verbs of the requests. A deletecollection is also a delete, and so is the eviction of a pod. The default is "*": all verbs.',
+  ),
+  namespaces: optional(namespaces).describe(
+    'Namespaces of the objects. The default is "*": all namespaces, cluster-scoped objects, and requests over all namespaces.',
+  ),
+  except: exceptSchema,
+});
+
 /** The form of API Priority and Fairness (flowcontrol/v1 ResourcePolicyRule). */
 export const resourcePolicyRuleSchema = z.strictObject({
   ...requests,
-  namespaces: optional(namespaces).describe('Namespaces of the objects. "*" matches all namespaces.'),
+  namespaces: optional(matchList(namespaceSchema, 256, 0)).describe(
+    'Namespaces of the objects. "*" matches all namespaces. The list may be absent or empty if clusterScope is true.',
+  ),
   clusterScope: optional(z.boolean()).describe(
     "If true, the rule also matches cluster-scoped objects (Namespaces are such), and requests over all namespaces. The default is false.",
   ),
@@ -110,7 +140,7 @@ const MAX_PAIRS = 16_384;
 
 export function* boundedResourceRules(rules: readonly unknown[], path: readonly string[]): Iterable<Finding> {
   const pairs = rules.reduce<number>((sum, rule) => {
-    return sum + stringsOf(fieldAt(rule, "resources")).length * stringsOf(fieldAt(rule, "namespaces")).length;
+    return sum + sizeOf(fieldAt(rule, "resources")) * sizeOf(fieldAt(rule, "namespaces"));
   }, 0);
   if (pairs <= MAX_PAIRS) return;
   const message = `all rules together list ${pairs} pairs of a resource and a namespace; at most ${MAX_PAIRS} are allowed, so use "${WILDCARD}" for all`;
@@ -124,6 +154,11 @@ export function* boundedDividedBuckets(buckets: readonly unknown[], path: readon
   const count = buckets.filter((bucket) => fieldAt(bucket, "per") === "Policy").length;
   if (count <= MAX_DIVIDED_BUCKETS) return;
   yield { path, message: `${count} buckets have per: Policy; at most ${MAX_DIVIDED_BUCKETS} are allowed` };
+}
+
+/** An absent list is one pattern that matches all. */
+function sizeOf(list: unknown): number {
+  return list === undefined ? 1 : stringsOf(list).length;
 }
 
 function* wildcardAlone(list: unknown): Iterable<Finding> {

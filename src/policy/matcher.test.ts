@@ -182,6 +182,11 @@ describe("a rule about HTTP requests to other servers", () => {
     [{ host: { exact: "a.example" } }, "GET http://b.example/", false],
     [{ host: { regex: "[.]example$" } }, "GET http://b.example/", true],
     [{ host: { regex: "[.]example$" } }, "GET http://b.example.org/", false],
+    [{ host: { exact: "a.example" }, port: 8443 }, "CONNECT a.example:8443", true],
+    [{ host: { exact: "a.example" }, port: 8443 }, "CONNECT a.example:443", false],
+    [{ host: { regex: "^a[.]example:8443$" } }, "GET http://a.example:8443/", true],
+    [{ host: { regex: "^a[.]example:8443$" } }, "GET http://a.example/", false],
+    [{ host: { exact: "a.example:8443" } }, "GET http://a.example:8443/", false],
     [{ path: { exact: "/v1" } }, "GET http://a.example/v1?x=1", true],
     [{ path: { regex: "^/v1" } }, "GET http://a.example/v2", false],
     [{ path: { regex: "" } }, "CONNECT a.example:443", false],
@@ -189,6 +194,9 @@ describe("a rule about HTTP requests to other servers", () => {
     [{ method: "GET" }, "CONNECT a.example:443", false],
     [{ headers: [{ name: "X-Tenant", value: "a" }] }, "GET http://a.example/", true],
     [{ headers: [{ name: "x-tenant", value: "b" }] }, "GET http://a.example/", false],
+    [{ headers: [{ name: "X-Tenant" }] }, "GET http://a.example/", true],
+    [{ headers: [{ name: "x-other" }] }, "GET http://a.example/", false],
+    [{ headers: [{ name: "x-tenant" }] }, "CONNECT a.example:443", false],
     [
       {
         headers: [

@@ -2,7 +2,7 @@
 // nor on the length of what was sent. What the proxy cannot see, such as the path in a tunnel, matches nothing.
 import { bytesOf, pathForm, readingsOf } from "./path-form.ts";
 import type { AdmissionRule, HttpRule, RequestMatch, TextMatch, UrlRule } from "./policy.ts";
-import type { AdmissionSubject, PolicyRequest } from "./policy-request.ts";
+import type { AdmissionSubject, EgressTarget, PolicyRequest } from "./policy-request.ts";
 import { createResourceIndex, has, inOrder } from "./resource-index.ts";
 import { compileTextMatch, type TextTest } from "./text-match.ts";
 import { createUrlIndex } from "./url-index.ts";
@@ -81,16 +81,26 @@ function isAboutReview(rule: AdmissionRule, { group, version, operation, isNames
 /** @param paths the readings of the path, in their form with the final slash; none for a tunnel */
 type HttpTest = (request: PolicyRequest, paths: readonly string[]) => boolean;
 
-function compileHttpRule({ host, path, method, headers }: HttpRule): HttpTest {
-  const isHost = host === undefined ? undefined : compileTextMatch(host);
+function compileHttpRule({ host, port, path, method, headers }: HttpRule): HttpTest {
+  const isHost = host === undefined ? undefined : compileHostMatch(host);
   const isPath = path === undefined ? undefined : compilePathMatch(path);
   const wanted = headers.map(({ name, value }) => ({ name: name.toLowerCase(), value }));
   return ({ egress, method: sent }, paths) => {
     if (egress === undefined || (method !== undefined && method !== sent)) return false;
-    if (isHost?.(egress.host) === false) return false;
+    if (port !== undefined && port !== egress.port) return false;
+    if (isHost?.(egress) === false) return false;
     if (isPath !== undefined && !paths.some(isPath)) return false;
-    return wanted.every(({ name, value }) => [egress.headers[name]].flat().includes(value));
+    return wanted.every(({ name, value }) => {
+      const sentValue = egress.headers[name];
+      return value === undefined ? sentValue !== undefined : [sentValue].flat().includes(value);
+    });
   };
+}
+
+/** An expression may be about the port too, as in rules that list hosts (egress-rules.ts). */
+function compileHostMatch(match: TextMatch): (target: EgressTarget) => boolean {
+  const isText = compileTextMatch(match);
+  return ({ host, port }) => isText(host) || ("regex" in match && isText(`${host}:${port}`));
 }
 
 /** Longer than the path of any rule (src/api), also if all of it is escaped. */

@@ -44,14 +44,16 @@ const urlSchema = z.strictObject({
 });
 
 const httpSchema = z.strictObject({
-  /** Host without port, in lower case. */
+  // A name, or an address without brackets, in lower case. A regex is matched against `host` and `host:port`.
   host: textMatchSchema.exactOptional(),
+  /** Absent: every port. */
+  port: z.number().exactOptional(),
   /** Path without query. */
   path: textMatchSchema.exactOptional(),
   /** In upper case. */
   method: z.string().exactOptional(),
-  /** Headers that must all be there. Names are case-insensitive. */
-  headers: z.array(z.strictObject({ name: z.string(), value: z.string() })),
+  /** Headers that must all be there. Names are case-insensitive. An absent value stands for every value. */
+  headers: z.array(z.strictObject({ name: z.string(), value: z.string().exactOptional() })),
 });
 
 const admissionSchema = z.strictObject({

@@ -9,9 +9,10 @@ const EFFECTIVE: Required<TimeWindow> = { startSecond: 1, endSecond: 2, daysOfWe
 const { origin, match } = limitRule({ kind: "deny" });
 const HTTP: Required<HttpRule> = {
   host: { exact: "example.com" },
+  port: 8443,
   path: { regex: "^/v1/" },
   method: "GET",
-  headers: [{ name: "x-tenant", value: "a" }],
+  headers: [{ name: "x-tenant", value: "a" }, { name: "x-any" }],
 };
 // A field that is added to a rule does not compile without a value here.
 const LIMIT: Required<LimitRule> = { origin, mode: "Shadow", match, limiter: { kind: "deny" }, recovery: "once" };

@@ -98,8 +98,10 @@ const TUNNEL = "does not match the tunnels (CONNECT) of HTTPS clients, in which 
 const TUNNEL_METHODS: readonly string[] = ["CONNECT", "*"];
 
 function* notes({ spec: { rateLimitings = [], trafficInterceptRules = [] } }: CircuitBreaker): Iterable<string> {
-  for (const [index, { properties = {}, restRules = [] }] of rateLimitings.entries()) {
+  for (const [index, { properties = {}, restRules = [], recoverPolicy }] of rateLimitings.entries()) {
     const path = `spec.rateLimitings[${index}]`;
+    if (recoverPolicy?.type === "Manual" && recoverPolicy.sleepingWindowSize !== undefined)
+      yield `${path}.recoverPolicy.sleepingWindowSize has no effect with the type Manual`;
     if (Object.keys(properties).length > 0) yield `${path}.properties has no effect`;
     for (const [at, rule] of restRules.entries()) {
       if (seesNoTunnel(rule)) yield `${path}.restRules[${at}] ${TUNNEL}; "https://host/*" with CONNECT does`;

@@ -6,7 +6,7 @@ import { FAULT_DISABLED, type FaultInjection, type HttpFault, validateFaultInjec
 import { FAULT_INJECTIONS } from "../../api/resources.ts";
 import { parseServer } from "../../api/server-match.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
-import type { FaultRule, HttpRule, RequestMatch, TextMatch, TimeWindow } from "../../policy/policy.ts";
+import type { FaultRule, HttpRule, RequestMatch, ResourceRule, TextMatch, TimeWindow } from "../../policy/policy.ts";
 import { compileResourceRule, createPolicyKind, type RuleHead } from "./policy-kind.ts";
 
 export const faultInjections = createPolicyKind({
@@ -47,13 +47,13 @@ function ruleOf({ delay, abort, match, effectiveTime }: HttpFault, head: RuleHea
     ...head,
     match: matchOf(match),
     ...(delay && { delay: { ms: durationMs(delay.fixedDelay), percent: percentOf(delay) } }),
-    ...(abort && isError(abort.httpStatus) && { abort: { status: abort.httpStatus, percent: percentOf(abort) } }),
+    ...(abort && isError(abort) && { abort: { status: abort.httpStatus, percent: percentOf(abort) } }),
     ...(effectiveTime && { effective: windowOf(effectiveTime) }),
     ...(until === undefined ? {} : { untilMs: until }),
   };
 }
 
-const ALL = ["*"];
+const ALL = ["*"] as const;
 
 const ALL_REQUESTS: RequestMatch = {
   resources: [{ apiGroups: ALL, resources: ALL, verbs: ALL, namespaces: ALL, clusterScope: true }],
@@ -63,7 +63,20 @@ const ALL_REQUESTS: RequestMatch = {
 
 function matchOf({ resources = [], httpMatch = [] }: NonNullable<HttpFault["match"]> = {}): RequestMatch {
   if (resources.length + httpMatch.length === 0) return ALL_REQUESTS;
-  return { resources: resources.map(compileResourceRule), urls: [], http: httpMatch.map(httpRuleOf) };
+  return { resources: resources.map(resourceRuleOf), urls: [], http: httpMatch.map(httpRuleOf) };
+}
+
+type ResourceMatch = NonNullable<NonNullable<HttpFault["match"]>["resources"]>[number];
+
+/** An absent list matches all. */
+function resourceRuleOf({
+  apiGroups = ALL,
+  resources = ALL,
+  verbs = ALL,
+  namespaces = ALL,
+  except,
+}: ResourceMatch): ResourceRule {
+  return compileResourceRule({ apiGroups, resources, verbs, namespaces, ...(except && { except }) });
 }
 
 type HttpMatch = NonNullable<NonNullable<HttpFault["match"]>["httpMatch"]>[number];
@@ -71,20 +84,28 @@ type HttpMatch = NonNullable<NonNullable<HttpFault["match"]>["httpMatch"]>[numbe
 /** The host is in the form in which proxies see it. */
 function httpRuleOf({ host, path, method, headers = [] }: HttpMatch): HttpRule {
   return {
-    ...(host && { host: textMatchOf(host, (text) => parseServer(text)?.host ?? text) }),
-    ...(path && { path: textMatchOf(path, (text) => text) }),
-    ...(method === undefined ? {} : { method }),
-    headers,
+    ...(host && hostMatchOf(host)),
+    ...(path && { path: textMatchOf(path) }),
+    ...(method === undefined || method === "*" ? {} : { method }),
+    headers: headers.map(({ name, value }) => (value === undefined ? { name } : { name, value })),
   };
 }
 
-function textMatchOf({ exact, regex = "" }: NonNullable<HttpMatch["host"]>, plain: (text: string) => string): TextMatch {
-  return exact === undefined ? { regex } : { exact: plain(exact) };
+function hostMatchOf(match: NonNullable<HttpMatch["host"]>): Pick<HttpRule, "host" | "port"> {
+  const server = match.exact === undefined ? undefined : parseServer(match.exact);
+  if (server === undefined) return { host: textMatchOf(match) };
+  return { host: { exact: server.host }, ...(server.port === undefined ? {} : { port: server.port }) };
 }
 
-/** 0 and 200 mean no abort. */
-function isError(status: number): boolean {
-  return status >= 400;
+function textMatchOf({ exact, regex = "" }: NonNullable<HttpMatch["host"]>): TextMatch {
+  return exact === undefined ? { regex } : { exact };
+}
+
+type Abort = NonNullable<HttpFault["abort"]>;
+
+/** 0 and 200 mean no abort, and an absent status is 0. */
+function isError(abort: Abort): abort is Abort & { readonly httpStatus: number } {
+  return (abort.httpStatus ?? 0) >= 400;
 }
 
 /** An absent percentage means never. */
@@ -110,6 +131,6 @@ function* notes({ spec: { httpFault } }: FaultInjection): Iterable<string> {
     if (delay !== undefined && percentOf(delay) === 0) yield `${path}.delay never happens: set percent, such as "100"`;
     if (abort === undefined) continue;
     if (percentOf(abort) === 0) yield `${path}.abort never happens: set percent, such as "100"`;
-    else if (!isError(abort.httpStatus)) yield `${path}.abort never happens: httpStatus ${abort.httpStatus} means no abort`;
+    else if (!isError(abort)) yield `${path}.abort never happens: httpStatus ${abort.httpStatus ?? 0} means no abort`;
   }
 }

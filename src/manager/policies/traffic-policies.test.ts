@@ -52,7 +52,18 @@ describe("the rules of a TrafficPolicy", () => {
       ["circuitBreaking.apiServer", "deny"],
       ["rateLimiting.ratePolicies[0].bucket", "bucket"],
     ]);
-    expect(compile({ circuitBreaking: { webhook: {} }, rateLimiting: undefined })).toEqual([]);
+  });
+
+  it.each([
+    [{ circuitBreaking: {} }, "spec.circuitBreaking has no rules, so it refuses nothing"],
+    [{ circuitBreaking: { webhook: {} } }, "spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing"],
+    [
+      { circuitBreaking: { apiServer: rules }, rateLimiting: { ratePolicies: [] } },
+      "spec.rateLimiting has no ratePolicies, so it limits nothing",
+    ],
+  ])("says that %j has no rules beside others (D27)", (spec, note) => {
+    const compiled = trafficPolicies.compile(sampleTrafficPolicy(spec) as unknown as TrafficPolicy);
+    expect(compiled.ok && compiled.value.notes).toEqual([note]);
   });
 
   it("denies the reviews that circuitBreaking names, and reads an absent list as all", () => {

@@ -3,6 +3,7 @@
 import { TRAFFIC_POLICIES } from "../../api/resources.ts";
 import {
   type RatePolicy,
+  type TrafficPolicy,
   type TrafficPolicySpec,
   type TrafficRequests,
   validateTrafficPolicy,
@@ -36,11 +37,18 @@ export const trafficPolicies = createPolicyKind({
     const target = targetVirtualApps.find(({ name }) => name === app);
     return target !== undefined && isForSubset(target, subset);
   },
-  notes: ({ spec: { circuitBreaking } }) =>
-    circuitBreaking?.webhook !== undefined && (circuitBreaking.webhook.admissionRules ?? []).length === 0
-      ? ["spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing"]
-      : [],
+  notes,
 });
+
+/** A section without rules beside another one that has some. */
+function* notes({ spec: { circuitBreaking, rateLimiting } }: TrafficPolicy): Iterable<string> {
+  if (circuitBreaking !== undefined && Object.keys(circuitBreaking).length === 0)
+    yield "spec.circuitBreaking has no rules, so it refuses nothing";
+  if (circuitBreaking?.webhook !== undefined && (circuitBreaking.webhook.admissionRules ?? []).length === 0)
+    yield "spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing";
+  if (rateLimiting !== undefined && (rateLimiting.ratePolicies ?? []).length === 0)
+    yield "spec.rateLimiting has no ratePolicies, so it limits nothing";
+}
 
 type Target = TrafficPolicySpec["targetVirtualApps"][number];
 

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { CircuitBreaker } from "../../src/api/circuit-breaker.ts";
 import type { ManagerState } from "../../src/api/manager-state.ts";
@@ -18,6 +18,10 @@ import { eventually } from "../support/eventually.ts";
 import { exampleProblems } from "../support/example-problems.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
+import { CIRCUIT_BREAKER } from "../support/originals/circuit-breaker.ts";
+import { FAULT_INJECTION } from "../support/originals/fault-injection.ts";
+import { objectWith, withField } from "../support/originals/field.ts";
+import { TRAFFIC_POLICY } from "../support/originals/traffic-policy.ts";
 import { describeWithKube, itWithProgram } from "../support/requirements.ts";
 import { sampleShardingRoot } from "../support/sharding-config.ts";
 
@@ -72,6 +76,8 @@ const SERVER_MESSAGES: Readonly<Record<string, string | null>> = {
   "unknown-field.yaml": 'unknown field "spec.route.subRules[0].match[0].namespaceSelecter"', // with strict field validation
   "unknown-rule.yaml": "spec.subsets: Invalid value: every entry of routeRules must be the name of one of spec.route.subRules",
 };
+
+const ORIGINALS = [CIRCUIT_BREAKER, FAULT_INJECTION, TRAFFIC_POLICY];
 
 /** API servers before 1.34 name the kind of a value in messages of CEL rules. */
 const withoutKinds = (message: string) =>
@@ -151,6 +157,24 @@ describeWithKube("the CRDs of deploy/crds", () => {
     if (expected === null)
       expect(message, "the server now finds this problem: add its message to SERVER_MESSAGES").toBeUndefined();
     else expect(message).toContain(expected);
+  });
+
+  describe.each(ORIGINALS)("and the original's $kind", (type) => {
+    const cases = Object.entries(type.fields).flatMap(([path, list]) => list.map((each) => ({ path, each })));
+
+    it("accept each value that works", async () => {
+      for (const { path, each } of cases.filter(({ each: { refused } }) => refused === undefined)) {
+        const message = await refusal(objectWith(type, path, each) as KubeObject);
+        expect(message, `${path}: ${JSON.stringify(each.value)}`).toBeUndefined();
+      }
+    });
+
+    it("refuse the fields of older versions as unknown", async () => {
+      for (const [path, value] of Object.entries(type.older)) {
+        const message = await refusal(withField(type.sample(), path, value) as KubeObject);
+        expect(message).toContain(`unknown field "${path.replaceAll("[]", "[0]")}"`);
+      }
+    });
   });
 
   it("allow changes of a VirtualApp, except of its selector", async () => {

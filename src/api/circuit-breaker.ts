@@ -33,7 +33,7 @@ const interceptRuleSchema = withRules(
         "Normal: the contents are hosts. Regexp: they are regular expressions in RE2 syntax, which may match anywhere in host or host:port, so anchor them with ^ and $.",
       ),
     contents: withRules(nonEmptyList(z.string().min(1).max(MAX_REGEX_LENGTH), 128), noDuplicates).describe(
-      "Hosts, with or without a port. Without one, every port matches.",
+      "Hosts, with or without a port. Without one, every port matches. An address of a Blacklist with contentType Normal also refuses the names that have this address.",
     ),
     methods: methodsSchema.describe(
       'HTTP methods, or "*" for all. HTTPS clients open a tunnel with the method CONNECT; the methods inside are encrypted and do not count.',

@@ -1,5 +1,6 @@
 // Host names and addresses as URLs have them. Invariant: each has one form, however it is written, so that
 // the rules about other servers and the proxy that enforces them compare the same form.
+import { BlockList, isIP } from "node:net";
 
 /**
  * Lower case, Punycode, `127.0.0.1` for `0x7f.1` and for `[::ffff:127.0.0.1]`, without brackets and without
@@ -19,8 +20,22 @@ const MAX_HOST_LENGTH = 253;
 /** An IPv4 address in IPv6 form (RFC 4291 section 2.5.5.2): a connection to it is one to the IPv4 address. */
 const MAPPED = /^::ffff:[0-9a-f]{1,4}:[0-9a-f]{1,4}$/;
 
+const EMBEDDED = new BlockList();
+// Prefixes of 96 bits before an IPv4 address: mapped (RFC 4291), translated (RFC 6052).
+for (const prefix of ["::ffff:0:0", "64:ff9b::"]) EMBEDDED.addSubnet(prefix, 96, "ipv6");
+
+/**
+ * What a connection to the address reaches: the IPv4 address inside of an IPv6 one, and one form of each other
+ * address. Unlike in `canonicalHost`, also that behind a translator, to which no IPv4 connection need lead.
+ */
+export function reachedAddress(address: string): string {
+  const [plain = ""] = address.split("%"); // the zone of a link-local address
+  if (isIP(plain) !== 6) return plain;
+  return EMBEDDED.check(plain, "ipv6") ? embeddedIpv4(plain) : (canonicalHost(`[${plain}]`) ?? plain);
+}
+
 /** The last 32 bits of an IPv6 address. */
-export function embeddedIpv4(address: string): string {
+function embeddedIpv4(address: string): string {
   const { hostname } = new URL(`http://[${address}]`); // all groups in hexadecimal
   const groups = hostname.slice(1, -1).split(":").slice(-2);
   const [high = 0, low = 0] = groups.map((group) => Number.parseInt(group || "0", 16));

@@ -44,6 +44,52 @@ describe("hosts of other servers", () => {
   });
 });
 
+describe("a rule with Deny about an address", () => {
+  const refusing = (rules: readonly EgressRule[], line: string, ...addresses: string[]) =>
+    addresses.map((address) =>
+      createEgressRules(rules)
+        .refusing(egressRequest(line), address)
+        .map(({ origin }) => origin.rule),
+    );
+  const deny = (host: string, changes: Parameters<typeof egressRule>[2] & { readonly port?: number } = {}) => {
+    const { port, ...rest } = changes;
+    return egressRule("Deny", [port === undefined ? { host } : { host, port }], { name: "deny", ...rest });
+  };
+  const NAME = "CONNECT 203.0.113.5.nip.io:443";
+
+  it.each([
+    ["203.0.113.5", "203.0.113.5"],
+    ["203.0.113.5", "::ffff:203.0.113.5"],
+    ["203.0.113.5", "64:ff9b::203.0.113.5"],
+    ["203.0.113.5", "64:ff9b::cb00:7105"],
+    ["64:ff9b::cb00:7105", "203.0.113.5"],
+    ["2001:db8::1", "2001:db8:0::0:1"],
+  ])("%s refuses a name with the address %s (D16)", (host, address) => {
+    expect(refusing([deny(host)], NAME, address)).toEqual([["deny"]]);
+  });
+
+  it("refuses no name with another address, and no other port or method", () => {
+    expect(refusing([deny("203.0.113.5")], NAME, "203.0.113.6", "64:ff9b::203.0.113.6", "::5")).toEqual([[], [], []]);
+    expect(refusing([deny("203.0.113.5", { port: 443 })], NAME, "203.0.113.5")).toEqual([["deny"]]);
+    expect(refusing([deny("203.0.113.5", { port: 8443 })], NAME, "203.0.113.5")).toEqual([[]]);
+    expect(refusing([deny("203.0.113.5", { methods: ["GET"] })], NAME, "203.0.113.5")).toEqual([[]]);
+  });
+
+  it("is not found again for a request that names the address, whose name was judged", () => {
+    expect(refusing([deny("203.0.113.5")], "CONNECT 203.0.113.5:443", "203.0.113.5")).toEqual([[]]);
+  });
+
+  it("is a plain address: expressions and names are about the text of the host, and Allow allows no name", () => {
+    const others = [
+      egressRule("Deny", [{ regex: "^[0-9.]+$" }, { regex: "^203" }]),
+      egressRule("Deny", [{ host: "a.example" }]),
+      egressRule("Allow", [{ host: "203.0.113.5" }]),
+    ];
+    expect(refusing(others, NAME, "203.0.113.5")).toEqual([[]]);
+    expect(isOpen(others.slice(2), NAME)).toBe(false);
+  });
+});
+
 describe("the rules together", () => {
   const allow = egressRule("Allow", A, { name: "allow" });
   const deny = egressRule("Deny", A, { name: "deny" });

@@ -1,5 +1,8 @@
 // Decides which other servers a pod may call. Pure. Invariant: every rule that matches applies. Without an
-// enforced rule with Allow, only a rule with Deny refuses requests.
+// enforced rule with Allow, only a rule with Deny refuses requests. A rule with Deny about an address holds for
+// every name that has the address.
+import { isIP } from "node:net";
+import { reachedAddress } from "../base/host-name.ts";
 import type { EgressRule } from "./policy.ts";
 import type { EgressTarget, PolicyRequest } from "./policy-request.ts";
 import { compilePattern } from "./text-match.ts";
@@ -21,7 +24,8 @@ const ALL = "*";
 export function createEgressRules(rules: readonly EgressRule[]) {
   const compiled = rules.map((rule) => {
     const hosts = rule.hosts.map(compileHost);
-    return { rule, matches: (target: EgressTarget) => hosts.some((matches) => matches(target)) };
+    const matches = (target: EgressTarget) => hosts.some((matchesHost) => matchesHost(target));
+    return { rule, matches, addresses: rule.effect === "Deny" ? rule.hosts.flatMap(addressOf) : [] };
   });
   const allowing = (mode: EgressRule["mode"]) => rules.filter((rule) => rule.effect === "Allow" && rule.mode === mode);
   const [enforced, shadow] = [allowing("Enforce"), allowing("Shadow")];
@@ -44,6 +48,15 @@ export function createEgressRules(rules: readonly EgressRule[]) {
       const denying = decisions.find(({ rule, decision }) => rule.mode === "Enforce" && decision === "deny");
       return { refusedBy: denying?.rule, decisions };
     },
+    /** The rules with Deny that name this address of the server, and that do not match the request by its host. */
+    refusing({ egress, method }: PolicyRequest, address: string): readonly EgressRule[] {
+      if (egress === undefined) return [];
+      const reached = reachedAddress(address);
+      return compiled.flatMap(({ rule, matches, addresses }) => {
+        const isNamed = addresses.some(({ host, port }) => host === reached && (port ?? egress.port) === egress.port);
+        return isNamed && isMethod(rule, method) && !matches(egress) ? [rule] : [];
+      });
+    },
   };
 }
 
@@ -51,11 +64,22 @@ function isMethod({ methods }: EgressRule, method: string): boolean {
   return methods.length === 0 || methods.includes(ALL) || methods.includes(method);
 }
 
+/** None for a name, and for an expression, which is about the text of the host. */
+function addressOf(match: EgressRule["hosts"][number]): { readonly host: string; readonly port?: number }[] {
+  if ("regex" in match) return [];
+  const host = plainHost(match.host);
+  return isIP(host) === 0 ? [] : [{ ...match, host: reachedAddress(host) }];
+}
+
+function plainHost(host: string): string {
+  return host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
+}
+
 function compileHost(match: EgressRule["hosts"][number]): (target: EgressTarget) => boolean {
   if ("regex" in match) {
     const matches = compilePattern(match.regex);
     return ({ host, port }) => matches(host) || matches(`${host}:${port}`);
   }
-  const wanted = match.host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
+  const wanted = plainHost(match.host);
   return ({ host, port }) => host === wanted && (match.port === undefined || match.port === port);
 }

@@ -1,7 +1,7 @@
 // Checks the addresses that the egress proxy connects to, after names have been resolved, so that no name
 // gets around the check. Invariant: an IPv4 address is judged alike in each of its IPv6 forms.
 import { BlockList, isIP } from "node:net";
-import { embeddedIpv4 } from "../../base/host-name.ts";
+import { reachedAddress } from "../../base/host-name.ts";
 
 /** `10.0.0.0/8` */
 export interface Cidr {
@@ -19,6 +19,7 @@ const NEVER = [
   ["fe80::/10", "is link-local"],
   ["100.100.100.200/32", "is a metadata service"],
   ["168.63.129.16/32", "is a metadata service"],
+  ["192.0.0.192/32", "is a metadata service"],
   ["fd00:ec2::254/128", "is a metadata service"],
   ["fd20:ce::254/128", "is a metadata service"],
   ["0.0.0.0/8", "is unspecified"],
@@ -29,29 +30,26 @@ const NEVER = [
 ] as const;
 
 /**
- * Addresses inside the pod, the node or the cluster. The last five ranges contain IPv4 addresses too. They
+ * Addresses inside the pod, the node or the cluster. Then those for protocols (RFC 6890), for benchmarks (RFC
+ * 2544), which some networks use inside, and of 6to4 relays (RFC 7526), which lead to nobody knows whom. The last five ranges contain IPv4 addresses too. They
  * are refused whole, without a look at the IPv4 address, because its place varies or because nobody needs the
  * form: 6to4, Teredo, local translation (RFC 8215), and the forms that RFC 4291 and RFC 7915 have given up.
  */
 const PRIVATE = (
   "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 " +
+  "192.0.0.0/24 198.18.0.0/15 192.88.99.0/24 " +
   "fc00::/7 fec0::/10 2002::/16 2001::/32 64:ff9b:1::/48 ::/96 ::ffff:0:0:0/96"
 ).split(" ");
-
-/** Prefixes of 96 bits before an IPv4 address: mapped (RFC 4291), translated (RFC 6052). */
-const EMBEDDED = ["::ffff:0:0/96", "64:ff9b::/96"];
 
 export function createAddressCheck(allowed: readonly Cidr[]): AddressCheck {
   const never = NEVER.map(([range, why]) => ({ list: listOf([range]), why }));
   const isPrivate = listOf(PRIVATE);
   const isAllowed = listOfCidrs(allowed);
-  const isEmbedded = listOf(EMBEDDED);
   return (text) => {
-    const [address = ""] = text.split("%"); // the zone of a link-local address
-    const family = isIP(address);
+    const plain = reachedAddress(text);
+    const family = isIP(plain);
     if (family === 0) return "is no IP address";
-    const plain = family === 6 && isEmbedded.check(address, "ipv6") ? embeddedIpv4(address) : address;
-    const kind = isIP(plain) === 6 ? "ipv6" : "ipv4";
+    const kind = family === 6 ? "ipv6" : "ipv4";
     const found = never.find(({ list }) => list.check(plain, kind));
     if (found !== undefined) return found.why;
     return isPrivate.check(plain, kind) && !isAllowed.check(plain, kind)

@@ -7,6 +7,7 @@ import { type EgressTarget, egressRequestOf } from "../../policy/policy-request.
 import type { Policies } from "../policies/policies.ts";
 import { nameOfRule, refusalText, retryAfterOf } from "../policies/policy-refusal.ts";
 import type { Session } from "../session/session.ts";
+import type { AddressRules } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";
 import type { Visit } from "./visits.ts";
 
@@ -14,6 +15,17 @@ export interface AdmitDeps {
   readonly session: Pick<Session, "current">;
   readonly policies: Policies;
   readonly random: Random;
+}
+
+/** Judges the addresses of a server that `admit` has let pass by its name. */
+export function refusedAddresses(method: string, target: EgressTarget, { policies }: Pick<AdmitDeps, "policies">): AddressRules {
+  return (addresses) =>
+    policies.judgeAddresses(egressRequestOf(method, target), addresses).map((rule, at) => {
+      if (rule === undefined) return undefined;
+      const why = `its address ${addresses[at]} is refused by ${nameOfRule(rule.origin)}`;
+      const message = `ctrlmesh egress: ${method} to ${target.host}:${target.port}: ${why}`;
+      return new EgressError("denied", message, { rule: ruleName(rule.origin) });
+    });
 }
 
 /** @throws EgressError */

@@ -13,6 +13,11 @@ import { EgressError } from "./egress-error.ts";
 
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
+/** For each address, why a rule refuses it, or undefined. */
+export type AddressRules = (addresses: readonly string[]) => readonly (EgressError | undefined)[];
+
+const NO_RULES: AddressRules = () => [];
+
 export interface DialOptions {
   readonly check: AddressCheck;
   readonly clock: Clock;
@@ -41,8 +46,8 @@ export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs 
       unlink();
     }
   };
-  const open = async (server: Server, stop: AbortSignal): Promise<Socket> => {
-    const addresses = checked(server, await addressesOf(server, resolve), check);
+  const open = async (server: Server, stop: AbortSignal, rules: AddressRules): Promise<Socket> => {
+    const addresses = checked(server, await addressesOf(server, resolve), check, rules);
     stop.throwIfAborted();
     const lookup: LookupFunction = (_host, { all }, found) => {
       if (all === true) found(null, [...addresses]);
@@ -55,11 +60,12 @@ export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs 
   };
   return {
     /** For a tunnel. @throws EgressError */
-    plain: (server: Server, signal: AbortSignal): Promise<Socket> => bounded(server, signal, (stop) => open(server, stop)),
+    plain: (server: Server, signal: AbortSignal, rules: AddressRules = NO_RULES): Promise<Socket> =>
+      bounded(server, signal, (stop) => open(server, stop, rules)),
     /** For requests: with TLS for https, whose certificate is checked. @throws EgressError */
-    connect: (server: Server, signal: AbortSignal): Promise<Socket> =>
+    connect: (server: Server, signal: AbortSignal, rules: AddressRules = NO_RULES): Promise<Socket> =>
       bounded(server, signal, async (stop) => {
-        const socket = await open(server, stop);
+        const socket = await open(server, stop, rules);
         if (server.scheme === "http") return socket;
         context ??= createSecureContext({ ca: [...getCACertificates("default"), ...getCACertificates("system")] });
         const { host } = server;
@@ -86,10 +92,19 @@ async function addressesOf(server: Server, resolve: Resolve): Promise<readonly L
   }
 }
 
-function checked(server: Server, addresses: readonly LookupAddress[], check: AddressCheck): readonly LookupAddress[] {
-  const allowed = addresses.filter(({ address }) => check(address) === undefined);
-  const [first] = addresses;
+/** The addresses that nothing refuses. @throws EgressError if there is none */
+function checked(
+  server: Server,
+  addresses: readonly LookupAddress[],
+  check: AddressCheck,
+  rules: AddressRules,
+): readonly LookupAddress[] {
+  const reachable = addresses.filter(({ address }) => check(address) === undefined);
+  const refused = rules(reachable.map(({ address }) => address));
+  const allowed = reachable.filter((_, at) => refused[at] === undefined);
   if (allowed.length > 0) return allowed;
+  for (const error of refused) if (error !== undefined) throw error;
+  const [first] = addresses;
   if (first === undefined) throw dialError("unreachable", server, "the name has no address");
   throw dialError("address-refused", server, `refused, since its address ${first.address} ${check(first.address)}`);
 }

@@ -39,3 +39,8 @@ export class EgressError extends Error {
     this.retryAfterSeconds = more.retryAfterSeconds;
   }
 }
+
+/** False if this proxy has refused the server's address. */
+export function isServersFault(error: unknown): boolean {
+  return error instanceof EgressError && error.result !== "address-refused" && error.result !== "denied";
+}

@@ -9,9 +9,9 @@ import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
 import { HOP_BY_HOP, namedInConnection } from "../http/hop-by-hop.ts";
-import { type AdmitDeps, admit } from "./admit.ts";
+import { type AdmitDeps, admit, refusedAddresses } from "./admit.ts";
 import type { Dial } from "./dial.ts";
-import { EgressError } from "./egress-error.ts";
+import { EgressError, isServersFault } from "./egress-error.ts";
 import { REAL_ENDPOINT, targetOf } from "./target.ts";
 import type { Visit } from "./visits.ts";
 
@@ -44,7 +44,7 @@ export async function serveRequest(req: IncomingMessage, res: ServerResponse, de
   const permit = await admit(method, target, deps, visit);
   const startedMs = clock.monotonicMs();
   try {
-    const socket = await dial.connect(target, visit.signal);
+    const socket = await dial.connect(target, visit.signal, refusedAddresses(method, target, deps));
     visit.notes.bytes = () => socket.bytesRead;
     onAbort(visit.signal, () => socket.destroy());
     const answer = await send(req, socket, target, deps);
@@ -58,7 +58,7 @@ export async function serveRequest(req: IncomingMessage, res: ServerResponse, de
   } catch (error) {
     // A client that leaves breaks the connection off, which says nothing of a server that was not late.
     if (visit.signal.aborted) permit.settle({ kind: "abandoned", afterMs: clock.monotonicMs() - startedMs });
-    else if (error instanceof EgressError && error.result !== "address-refused") permit.settle({ kind: "failed" });
+    else if (isServersFault(error)) permit.settle({ kind: "failed" });
     throw error;
   } finally {
     permit.release();

@@ -6,10 +6,10 @@ import type { Socket } from "node:net";
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
-import { type AdmitDeps, admit } from "./admit.ts";
+import { type AdmitDeps, admit, refusedAddresses } from "./admit.ts";
 import { readClientHello, serverNameProblem } from "./client-hello.ts";
 import type { Dial } from "./dial.ts";
-import { EgressError } from "./egress-error.ts";
+import { isServersFault } from "./egress-error.ts";
 import { targetOf } from "./target.ts";
 import type { Visit } from "./visits.ts";
 
@@ -38,11 +38,11 @@ export async function serveTunnel(
   const startedMs = clock.monotonicMs();
   let upstream: Socket;
   try {
-    upstream = await dial.plain(target, visit.signal);
+    upstream = await dial.plain(target, visit.signal, refusedAddresses("CONNECT", target, deps));
     permit.settle({ kind: "answered", status: 200, tookMs: clock.monotonicMs() - startedMs });
   } catch (error) {
     if (visit.signal.aborted) permit.settle({ kind: "abandoned", afterMs: clock.monotonicMs() - startedMs });
-    else if (error instanceof EgressError && error.result !== "address-refused") permit.settle({ kind: "failed" });
+    else if (isServersFault(error)) permit.settle({ kind: "failed" });
     throw error;
   } finally {
     permit.release();

@@ -8,7 +8,7 @@ import { createEgressRules, type EgressDecision } from "../../policy/egress-rule
 import { createEngine, type Engine, type LimitDecision, type StoredBreaker, shareKeyOf } from "../../policy/engine/engine.ts";
 import { type Abort, type Delay, drawAbort, drawDelay } from "../../policy/engine/faults.ts";
 import { createMatcher, type Matcher } from "../../policy/matcher.ts";
-import { type FaultRule, NO_POLICIES, type PolicySet, ruleName } from "../../policy/policy.ts";
+import { type EgressRule, type FaultRule, NO_POLICIES, type PolicySet, ruleName } from "../../policy/policy.ts";
 import type { PolicyRequest } from "../../policy/policy-request.ts";
 import type { BudgetShare } from "../../wire/budget-type.ts";
 import type { PolicyReportMessage, RuleStateMessage } from "../../wire/messages.ts";
@@ -109,6 +109,12 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
       const judged = egress.judge(request);
       for (const { rule, decision } of judged.decisions) metrics.decided(rule, decision);
       return judged;
+    },
+    /** For each address of the server, the rule that refuses it, if there is one. */
+    judgeAddresses(request: PolicyRequest, addresses: readonly string[]): readonly (EgressRule | undefined)[] {
+      const found = addresses.map((address) => egress.refusing(request, address));
+      for (const rule of new Set(found.flat())) metrics.decided(rule, "deny");
+      return found.map((rules) => rules.find(({ mode }) => mode === "Enforce"));
     },
     /** True if an enforced rule allows some servers, so that all others are refused. */
     get isAllowList(): boolean {

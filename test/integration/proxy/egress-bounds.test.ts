@@ -8,6 +8,7 @@ import { silentLogger } from "../../../src/base/log.ts";
 import { createAddressCheck, parseCidr } from "../../../src/proxy/egress/address-check.ts";
 import { createEgress, type EgressDeps, type EgressServer } from "../../../src/proxy/egress/create-egress.ts";
 import { createDial, type DialOptions } from "../../../src/proxy/egress/dial.ts";
+import { EgressError } from "../../../src/proxy/egress/egress-error.ts";
 import { eventually } from "../../support/eventually.ts";
 import { limitRule } from "../../support/policies.ts";
 import { runningPolicies } from "../../support/running-policies.ts";
@@ -230,6 +231,25 @@ describe("dialing", () => {
       result: "address-refused",
       message: expect.stringContaining("169.254.169.254 is link-local"),
     });
+  });
+
+  it("leaves out the addresses that a rule refuses, and says so if none is left (D16)", async () => {
+    const refuse =
+      (...refused: string[]) =>
+      (all: readonly string[]) =>
+        all.map((address) =>
+          refused.includes(address) ? new EgressError("denied", "its rule", { rule: "guard/deny" }) : undefined,
+        );
+    const resolve = async () => addresses("127.0.0.2", "127.0.0.1");
+    const dial = dialOf({ resolve });
+    const server = { scheme: "http", host: "a.example", port: silent.port } as const;
+    const { signal } = new AbortController();
+    const socket = await dial.plain(server, signal, refuse("127.0.0.2"));
+    stops.push(async () => socket.destroy());
+    expect(socket.remoteAddress).toBe("127.0.0.1");
+    await expect(dial.plain(server, signal, refuse("127.0.0.2", "127.0.0.1"))).rejects.toMatchObject({ result: "denied" });
+    const literal = { ...server, host: "127.0.0.1" };
+    await expect(dial.connect(literal, signal, refuse("127.0.0.1"))).rejects.toMatchObject({ result: "denied" });
   });
 
   it.each<[string, NonNullable<DialOptions["resolve"]>, string]>([

@@ -132,6 +132,23 @@ describeWithProgram("curl", "rules", () => {
     expect((await curl(httpUrl("/", "127.0.0.1"))).stdout).toContain("200 000");
   });
 
+  it("refuse a name by the addresses that it has, as denied by their rule (D16)", async () => {
+    const before = await world.counted("denied");
+    await world.enforce({ egress: [deny("127.0.0.1", "::1")] });
+    const text = /its address [0-9.:]+ is refused by CircuitBreaker shop\/guard, rule "deny"/;
+    const { stdout } = await curl(httpUrl(), "--include");
+    expect(stdout).toMatch(text);
+    expect(stdout).toMatch(/x-ctrlmesh-error: EGRESS_DENIED[\s\S]*403 000$/);
+    expect((await curl(httpsUrl())).stdout).toContain("000 403");
+    expect(await world.counted("denied")).toBe(before + 2);
+    const decided = { decision: "deny", rule: "guard/deny", mode: "Enforce" };
+    expect((await world.proxy.metrics()).sum("ctrlmesh_proxy_policy_decisions_total", decided)).toBeGreaterThanOrEqual(2);
+    await world.enforce({ egress: [{ ...deny("127.0.0.1", "::1"), mode: "Shadow" }] });
+    expect((await curl(httpUrl())).stdout).toContain("200 000");
+    await world.enforce({ egress: [deny("::1")] });
+    expect((await curl(httpUrl())).stdout).toContain("200 000");
+  });
+
   it("allow by method, where the method is visible", async () => {
     await world.enforce({ egress: [{ ...allow("localhost"), methods: ["GET"] }] });
     expect((await curl(httpUrl())).stdout).toContain("200 000");

@@ -369,7 +369,8 @@ describeWithKube("the CRDs of deploy/crds", () => {
       specSince: time,
       currentSpecHash: "abc",
       lastUpdatedTime: time,
-      conditions: [{ type: "Accepted", status: "True", reason: "Valid", message: "message", lastTransitionTime: time }],
+      mode: "Enforce",
+      conditions: [{ type: "Ready", status: "True", reason: "Opened", message: "message", lastTransitionTime: time }],
       targets: { total: 3, synced: 2, opened: 1 },
       targetStatus: [{ podName: "demo-0", podIP: "10.0.0.1", configHash: "abc", message: "behind", limitingSnapshots: [rule] }],
     };
@@ -377,8 +378,8 @@ describeWithKube("the CRDs of deploy/crds", () => {
     expect(written.status).toEqual(status);
     const text = await kubectl(kube.kubeconfig, ["get", "cbk", "columns", "-n", NAMESPACE, "-o", "wide"]);
     const [head, row] = text.split("\n").map((line) => line.trim().split(/\s+/));
-    expect(head).toEqual(["NAME", "ACCEPTED", "REASON", "PODS", "SYNCED", "OPEN", "AGE", "MESSAGE"]);
-    expect(row?.toSpliced(6, 1)).toEqual(["columns", "True", "Valid", "3", "2", "1", "message"]);
+    expect(head).toEqual(["NAME", "READY", "REASON", "MODE", "PODS", "SYNCED", "OPEN", "AGE", "MESSAGE"]);
+    expect(row?.toSpliced(7, 1)).toEqual(["columns", "True", "Opened", "Enforce", "3", "2", "1", "message"]);
     for (const [field, said] of [
       ["circuitbreaker.spec.rateLimitings.trigger.slowerThan", "counts as a failure"],
       ["circuitbreaker.spec.trafficInterceptRules", "ctrlmesh.kruise.io/egress"],

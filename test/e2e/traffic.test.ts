@@ -356,7 +356,12 @@ describeWithKube("traffic policies", () => {
       const { status } = JSON.parse(
         await kubectl(kube.kubeconfig, ["get", "circuitbreaker", "away", "-n", "team-a", "-o", "json"]),
       );
-      expect(status?.conditions).toMatchObject([{ reason: "Valid" }, { reason: "NoTargets" }, { reason: "Closed" }]);
+      expect(status?.conditions).toMatchObject([
+        { reason: "Valid" },
+        { reason: "NoTargets" },
+        { reason: "Closed" },
+        { type: "Ready", reason: "NoTargets" },
+      ]);
     }, 10_000);
     const httpFault = [{ delay: { fixedDelay: "1ms", percent: "100" }, match: { resources: [rule("secrets", "get")] } }];
     await apply("FaultInjection", "short", { selector: SELECTOR, maxDuration: "8s", httpFault });

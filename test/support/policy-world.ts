@@ -123,7 +123,7 @@ export function createPolicyWorld() {
       const resource = resourceOf(String(object.kind));
       const before = client.read<PolicyObject>(resource, { namespace: NAMESPACE, name });
       const generation = (before?.metadata.generation ?? 0) + 1;
-      const meta = { ...before?.metadata, namespace: NAMESPACE, name, uid: `uid-${name}`, generation, ...metadata };
+      const meta = { ...before?.metadata, namespace: NAMESPACE, name, generation, ...metadata };
       client.put(resource, { ...before, ...object, metadata: meta } as PolicyObject);
     },
     remove: (kind: string, name: string) => client.remove(resourceOf(kind), { namespace: NAMESPACE, name }),

@@ -38,13 +38,13 @@ const policy = (Accepted: string, Synced: string): PolicyObject => ({
 });
 const policies = [policy("True", "True"), policy("True", "Unknown"), policy("True", "False"), policy("False", "False")];
 
-function setup(isLeader = true) {
+function setup(isLeader = true, objects: readonly PolicyObject[] = policies) {
   const metricsRegistry = createRegistry("manager", "0");
   const metrics = createManagerMetrics({ metricsRegistry });
   metrics.readFrom({
     registry: { pods: Object.keys(proxies), facts: (pod) => proxies[pod] },
     apps: { list: () => [appOf({ metadata: { namespace: "shop", name: "app" }, status })] },
-    policies: [{ kind: "CircuitBreaker", list: () => policies }],
+    policies: [{ kind: "CircuitBreaker", list: () => objects }],
     isLeader: () => isLeader,
   });
   const lines = async (name: string) => (await metricsRegistry.metrics()).split("\n").filter((line) => line.startsWith(name));
@@ -63,6 +63,18 @@ describe("the manager's gauges", () => {
     const line = (state: string, count: number) => `ctrlmesh_manager_policies{kind="CircuitBreaker",state="${state}"} ${count}`;
     expect(await lines("ctrlmesh_manager_policies")).toEqual([line("enforced", 2), line("behind", 1), line("invalid", 1)]);
     expect(await setup(false).lines("ctrlmesh_manager_policies")).toEqual([]);
+  });
+
+  it("name the policies with problems, and count those beyond the bound together", async () => {
+    const problem = "ctrlmesh_manager_policy_problems";
+    const named = { metadata: { namespace: "shop", name: "guard" }, status: policy("False", "True").status };
+    const one = setup(true, [named, policy("True", "True")]);
+    expect(await one.lines(problem)).toEqual([`${problem}{kind="CircuitBreaker",policy="shop/guard",state="invalid"} 1`]);
+    const many = Array.from({ length: 70 }, (_, at) => ({ ...named, metadata: { namespace: "shop", name: `g${at}` } }));
+    const lines = await setup(true, many).lines(problem);
+    expect(lines).toHaveLength(65);
+    expect(lines.at(-1)).toBe(`${problem}{kind="CircuitBreaker",policy="other",state="invalid"} 6`);
+    expect(await setup(false, many).lines(problem)).toEqual([]);
   });
 
   it("tell what the status says, from the replica that leads alone", async () => {
@@ -174,6 +186,7 @@ describe("a handover", () => {
       "kind",
       "le",
       "phase",
+      "policy",
       "result",
       "state",
       "subset",

@@ -1,35 +1,16 @@
 import { describe, expect, it } from "vitest";
+import {
+  OPENED as opened,
+  samplePolicy,
+  shadowPolicy,
+  samplePolicyStatus as status,
+  policyTarget as target,
+} from "../../../test/support/policy-target.ts";
 import { policyStatusSchema } from "../../api/policy-status.ts";
-import { type PolicyStatusFacts, policyStatus, type TargetFacts } from "./policy-status.ts";
+import { NO_POLICIES } from "../../policy/policy.ts";
+import type { PolicyStatusFacts } from "./policy-status.ts";
+import type { TargetFacts } from "./target-facts.ts";
 
-const target = (name: string, changes: Partial<TargetFacts> = {}): TargetFacts => ({
-  name,
-  ip: "10.0.0.1",
-  isSynced: true,
-  isLeftOut: false,
-  isConnected: true,
-  lacksEgress: false,
-  enforced: "abc",
-  problems: [],
-  rules: [],
-  ...changes,
-});
-const opened = { name: "delete-pods", state: "Opened", lastTransitionTime: "2026-11-22T10:00:00.000Z" } as const;
-const status = (changes: Partial<PolicyStatusFacts>) =>
-  policyStatus({
-    generation: 2,
-    specHash: "hash",
-    problems: [],
-    off: "",
-    endsMs: undefined,
-    isLimit: false,
-    isShadow: false,
-    notes: [],
-    targets: [],
-    previous: undefined,
-    now: "2026-11-22T12:00:00.000Z",
-    ...changes,
-  });
 const condition = (changes: Partial<PolicyStatusFacts>, type: string) =>
   status(changes).conditions?.find((each) => each.type === type);
 
@@ -70,7 +51,7 @@ describe("the status of a policy", () => {
   });
 
   it("says that a valid policy is switched off", () => {
-    expect(condition({ off: "spec.mode is Disabled" }, "Accepted")).toMatchObject({
+    expect(condition({ policy: samplePolicy({ off: "spec.mode is Disabled" }) }, "Accepted")).toMatchObject({
       status: "True",
       reason: "Disabled",
       message: "spec.mode is Disabled",
@@ -79,12 +60,12 @@ describe("the status of a policy", () => {
 
   it("says that the time of a valid policy is over, and when it ended", () => {
     const endsMs = Date.parse("2026-11-22T12:00:00.000Z");
-    expect(condition({ endsMs }, "Accepted")).toMatchObject({
+    expect(condition({ policy: samplePolicy({ endsMs }) }, "Accepted")).toMatchObject({
       status: "True",
       reason: "Expired",
       message: "ended by itself at 2026-11-22T12:00:00.000Z; an edit of the spec starts it again",
     });
-    expect(condition({ endsMs: endsMs + 1 }, "Accepted")).toMatchObject({ reason: "Valid" });
+    expect(condition({ policy: samplePolicy({ endsMs: endsMs + 1 }) }, "Accepted")).toMatchObject({ reason: "Valid" });
   });
 
   it("says that a pod has too many policies, so that a valid one is not in force there", () => {
@@ -99,7 +80,10 @@ describe("the status of a policy", () => {
 
   it("names the fields of a valid spec that have no effect", () => {
     expect(
-      condition({ notes: ["spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing"] }, "Accepted"),
+      condition(
+        { policy: samplePolicy({ notes: ["spec.circuitBreaking.webhook has no admissionRules, so it refuses nothing"] }) },
+        "Accepted",
+      ),
     ).toMatchObject({
       status: "True",
       reason: "Valid",
@@ -127,11 +111,11 @@ describe("the status of a policy", () => {
   });
 
   it("says what the limits of several pods add up to", () => {
-    const message = (count: number, isLimit = true) =>
-      condition({ isLimit, targets: Array.from({ length: count }, (_, at) => target(`pod-${at}`)) }, "Synced")?.message;
+    const message = (count: number, policy = samplePolicy()) =>
+      condition({ policy, targets: Array.from({ length: count }, (_, at) => target(`pod-${at}`)) }, "Synced")?.message;
     expect(message(3)).toBe("3 of 3 proxies enforce these rules; each counts by itself, so limits add up to 3 times");
     expect(message(1)).toBe("1 of 1 proxies enforce these rules");
-    expect(message(3, false)).toBe("3 of 3 proxies enforce these rules");
+    expect(message(3, samplePolicy({ rules: NO_POLICIES }))).toBe("3 of 3 proxies enforce these rules");
   });
 
   it("names a pod that is behind, and why", () => {
@@ -160,19 +144,101 @@ describe("the status of a policy", () => {
     ]);
   });
 
-  it("says that a rule in the shadow refuses nothing", () => {
-    expect(condition({ isShadow: true, targets: [target("a", { rules: [opened] })] }, "Open")).toMatchObject({
+  it("says in every place that a policy in the shadow refuses nothing (D14a)", () => {
+    const facts = { policy: shadowPolicy(), targets: [target("a")] };
+    expect(status(facts).mode).toBe("Shadow");
+    expect(condition(facts, "Accepted")?.message).toBe(
+      "the spec is valid; mode Shadow: its rules are counted, and change no answer",
+    );
+    expect(condition(facts, "Synced")?.message).toBe("1 of 1 proxies count these rules (Shadow)");
+    expect(condition(facts, "Ready")).toMatchObject({ status: "True", reason: "Shadow" });
+    expect(condition({ ...facts, targets: [target("a", { rules: [opened] })] }, "Open")).toMatchObject({
       status: "True",
-      message: 'in the mode Shadow: rule "delete-pods" would refuse everything in pod a',
+      message: expect.stringMatching(/^in the mode Shadow: rule "delete-pods" would refuse everything in pod a/),
     });
   });
 
-  it("names the open rule and its pod", () => {
-    expect(condition({ targets: [target("a", { rules: [opened] }), target("b", { rules: [opened] })] }, "Open")).toMatchObject({
+  it("names the open rule, its pod, since when and why", () => {
+    const targets = [target("a", { rules: [opened] }), target("b", { rules: [opened] })];
+    expect(condition({ targets }, "Open")).toMatchObject({
       status: "True",
-      message: 'rule "delete-pods" refuses everything in pod a, and in 1 more pod',
+      reason: "Opened",
+      message:
+        'rule "delete-pods" refuses everything in pod a since 2026-11-22T10:00:00Z (5 failures in a row, the last with status 500); and in 1 more pod',
     });
     expect(condition({ targets: [target("a")] }, "Open")).toMatchObject({ status: "False", reason: "Closed" });
+  });
+
+  it("says that a breaker is half open, and counts it no more as open", () => {
+    const targets = [target("a", { rules: [{ ...opened, state: "HalfOpen" }] })];
+    expect(condition({ targets }, "Open")).toMatchObject({ status: "False", reason: "HalfOpen" });
+    expect(condition({ targets }, "Open")?.message).toMatch(/^rule "delete-pods" tests the server in pod a since /);
+    expect(status({ targets }).targets?.opened).toBe(0);
+  });
+
+  it("has a new time of Open with each further breaker that opens (D14c)", () => {
+    const first = status({ targets: [target("a", { rules: [opened] })], now: "2026-11-22T11:00:00.000Z" });
+    const timeOf = (targets: readonly TargetFacts[]) => condition({ previous: first, targets }, "Open")?.lastTransitionTime;
+    expect(timeOf([target("a", { rules: [opened] })])).toBe("2026-11-22T11:00:00.000Z");
+    expect(timeOf([target("a", { rules: [opened] }), target("b", { rules: [opened] })])).toBe("2026-11-22T12:00:00.000Z");
+    expect(timeOf([target("a", { rules: [opened, { ...opened, name: "b" }] })])).toBe("2026-11-22T12:00:00.000Z");
+  });
+
+  it("does not call a proxy synced that has not been connected for a minute (D14b)", () => {
+    const targets = [target("a"), target("b", { isConnected: false, isLost: true })];
+    expect(status({ targets }).targets).toMatchObject({ total: 2, synced: 1 });
+    expect(condition({ targets }, "Synced")).toMatchObject({
+      status: "Unknown",
+      reason: "ProxyDisconnected",
+      message:
+        "1 of 2 proxies enforce these rules; pod b: the proxy has not been connected for over a minute: it keeps its rules, and its state is the last that it reported",
+    });
+    expect(condition({ targets }, "Ready")).toMatchObject({ status: "Unknown", reason: "ProxyDisconnected" });
+    expect(condition({ targets: [target("a", { isConnected: false })] }, "Synced")).toMatchObject({ status: "True" });
+  });
+
+  it("names the object for which a proxy of an older version keeps all its rules (D3)", () => {
+    const heldBy = "CircuitBreaker old is not valid, and this manager has not seen its earlier spec";
+    expect(condition({ targets: [target("a", { isSynced: false, heldBy })] }, "Synced")).toMatchObject({
+      status: "False",
+      reason: "ProxiesBehind",
+      message: `0 of 1 proxies enforce these rules; pod a: its version keeps all its rules as they are, since ${heldBy}`,
+    });
+  });
+
+  it("says of an invalid spec that a new manager has not seen valid what proxies keep (D3)", () => {
+    const facts = { problems: [{ path: "spec", message: "required" }], policy: undefined };
+    expect(condition(facts, "Accepted")?.message).toBe(
+      "spec: required; proxies that have the rules of its previous spec keep them",
+    );
+    expect(condition(facts, "Synced")).toMatchObject({ status: "Unknown", reason: "SpecUnknown" });
+    expect(condition({ ...facts, specHash: "" }, "Synced")).toMatchObject({ reason: "NoTargets" });
+  });
+
+  it("says that a pod keeps the rules for its subset while its app does not exist (D4)", () => {
+    const keptBecause = "the app shop does not exist, so the subset of the pod is not known";
+    expect(condition({ targets: [target("a", { keptBecause })] }, "Synced")).toMatchObject({
+      status: "False",
+      reason: "AppUnknown",
+      message: `0 of 1 proxies enforce these rules; pod a: keeps the rules of this policy that it has, since ${keptBecause}`,
+    });
+  });
+
+  it("notes a lock of the operator that its rules limit (D6)", () => {
+    expect(condition({ targets: [target("a", { limitedLock: "configmaps op-lock" })] }, "Accepted")).toMatchObject({
+      status: "True",
+      reason: "NoLock",
+      message:
+        "the spec is valid; the rules also limit the operator's lock (configmaps op-lock) in pod a: name it in the app, so that it is exempt",
+    });
+  });
+
+  it("lists at most 512 rules, those with open breakers first", () => {
+    const rules = [opened, ...Array.from({ length: 63 }, (_, at) => ({ name: `r${at}`, state: "Closed" }) as const)];
+    const targets = Array.from({ length: 64 }, (_, at) => target(`pod-${at}`, { rules }));
+    const listed = status({ targets }).targetStatus?.flatMap(({ limitingSnapshots = [] }) => limitingSnapshots) ?? [];
+    expect(listed).toHaveLength(512);
+    expect(policyStatusSchema.safeParse(status({ targets })).error).toBeUndefined();
   });
 
   it("keeps the time of a condition whose status stays", () => {
@@ -185,6 +251,24 @@ describe("the status of a policy", () => {
       ["Accepted", "2026-11-22T11:00:00.000Z"],
       ["Synced", "2026-11-22T12:00:00.000Z"],
       ["Open", "2026-11-22T11:00:00.000Z"],
+      ["Ready", "2026-11-22T12:00:00.000Z"],
     ]);
   });
+
+  it.each([
+    [{ problems: [{ path: "spec", message: "required" }] }, "False", "Invalid"],
+    [{ targets: [target("a", { isLeftOut: true, isSynced: false })] }, "False", "TooManyRules"],
+    [{ targets: [target("a", { rules: [opened] }), target("b", { isSynced: false })] }, "False", "ProxiesBehind"],
+    [{ targets: [target("a", { lacksEgress: true })] }, "False", "NoEgress"],
+    [{ policy: samplePolicy({ off: "spec.mode is Disabled" }) }, "True", "Disabled"],
+    [{}, "Unknown", "NoTargets"],
+    [{ targets: [target("a", { rules: [opened] })] }, "True", "Opened"],
+    [{ targets: [target("a")], policy: shadowPolicy() }, "True", "Shadow"],
+    [{ targets: [target("a")] }, "True", "Valid"],
+  ] as [Partial<PolicyStatusFacts>, string, string][])(
+    "is summed up by its worst condition: %j is %s %s",
+    (facts, is, reason) => {
+      expect(condition(facts, "Ready")).toMatchObject({ status: is, reason });
+    },
+  );
 });

@@ -281,9 +281,12 @@ describe("the status of a policy", () => {
     expect(new Set(world.max("a-0"))).toEqual(new Set([1]));
     expect(world.status("new")).toMatchObject({
       targets: { total: 1, synced: 0 },
-      conditions: [{ reason: "TooManyRules" }, {}, {}],
+      conditions: [{ reason: "TooManyRules" }, {}, {}, { type: "Ready", reason: "TooManyRules" }],
     });
-    expect(world.status("a-old")).toMatchObject({ targets: { total: 2, synced: 2 }, conditions: [{ reason: "Valid" }, {}, {}] });
+    expect(world.status("a-old")).toMatchObject({
+      targets: { total: 2, synced: 2 },
+      conditions: [{ reason: "Valid" }, {}, {}, {}],
+    });
   });
 
   it("is written at most once a second, and the last state is not lost", async () => {
@@ -369,6 +372,7 @@ describe("the status of a policy in a namespace", () => {
       { type: "Accepted", status: "True" },
       { type: "Synced", reason: "NoTargets" },
       { type: "Open", status: "False" },
+      { type: "Ready", reason: "NoTargets" },
     ]);
   });
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { appPod } from "../../../test/support/pod-facts.ts";
+import { policyTarget, samplePolicyStatus, shadowPolicy } from "../../../test/support/policy-target.ts";
 import { canarySpec, createStatusWorld } from "../../../test/support/status-world.ts";
 import { policyStatusSchema } from "../../api/policy-status.ts";
 import { shardingStatusSchema } from "../../api/sharding-status.ts";
@@ -9,7 +10,6 @@ import { StatusError, type StatusReason } from "../../kube/status.ts";
 import { NO_REPORTS } from "../../wire/messages.ts";
 import { judgeLabels } from "../labels/label-state.ts";
 import { labelsStatus } from "../labels/labels-status.ts";
-import { policyStatus } from "../policies/policy-status.ts";
 import { evict } from "../restart/evictor.ts";
 import { withReport } from "../server/proxy-state.ts";
 import { rejectedStatus } from "./app-status.ts";
@@ -101,19 +101,11 @@ describe("a status with texts from outside", () => {
     fc.assert(
       fc.property(longName, texts, fc.boolean(), (name, said, isValid) => {
         const rules = Array.from({ length: 64 }, (_, at) => ({ name: `${at}`.padEnd(253, "r"), state: "Opened" as const }));
-        const target = { name, ip: "10.0.0.1", isSynced: false, isConnected: true, isLeftOut: false, lacksEgress: false };
-        const status = policyStatus({
-          generation: 2,
-          specHash: "hash",
+        const notes = Array.from({ length: 4_096 }, (_, at) => `spec.rateLimitings[${at}].properties has no effect`);
+        const status = samplePolicyStatus({
           problems: isValid ? [] : said.map((message) => ({ path: "spec", value: message, message })),
-          off: "",
-          endsMs: undefined,
-          isLimit: true,
-          isShadow: true,
-          notes: Array.from({ length: 4_096 }, (_, at) => `spec.rateLimitings[${at}].properties has no effect`),
-          targets: [{ ...target, enforced: "", problems: plainTexts(said), rules }],
-          previous: undefined,
-          now: NOW,
+          policy: { ...shadowPolicy(), notes },
+          targets: [policyTarget(name, { isSynced: false, problems: plainTexts(said), rules })],
         });
         expect(policyStatusSchema.parse(status)).toEqual(status);
         expectWhole({ conditions: status.conditions });

@@ -54,7 +54,8 @@ function firing(what: "delay" | "abort", request: PolicyRequest, nowMs: number, 
   });
 }
 
-function isInEffect({ effective, untilMs = Number.POSITIVE_INFINITY }: FaultRule, nowMs: number): boolean {
+/** @param nowMs milliseconds since the epoch */
+export function isInEffect({ effective, untilMs = Number.POSITIVE_INFINITY }: FaultRule, nowMs: number): boolean {
   return nowMs < untilMs && (effective === undefined || isInWindow(effective, nowMs));
 }
 

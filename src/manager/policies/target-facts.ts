@@ -1,0 +1,99 @@
+// What is known about a policy in one of its pods. Pure. Invariant: as long as a proxy has not reported to
+// this manager, the status keeps what an earlier manager wrote about the pod.
+import type { PolicyStatus, RuleSnapshot, TargetStatus } from "../../api/policy-status.ts";
+import type { RuleStateMessage } from "../../wire/messages.ts";
+import { POLICY } from "../../wire/policy-type.ts";
+import type { ProxyFacts } from "../facts/proxy-facts.ts";
+import { mayLimitLock } from "./lock-notes.ts";
+import type { PodPolicies } from "./pod-policies.ts";
+import { needsEgress, type Policy } from "./policy-kind.ts";
+
+export interface TargetFacts {
+  readonly name: string;
+  readonly ip: string;
+  /** Its proxy enforces the newest policies. */
+  readonly isSynced: boolean;
+  readonly isConnected: boolean;
+  /** Its proxy has not been connected for a minute. */
+  readonly isLost: boolean;
+  /** The pod has too many policies, so this one stays out. */
+  readonly isLeftOut: boolean;
+  /** The proxy does not see requests to other servers, which the policy has rules about. */
+  readonly lacksEgress: boolean;
+  /** Why the proxy keeps the rules of this policy as it has them, in words; "" if it does not. */
+  readonly keptBecause: string;
+  /** The doubt for which a proxy of an older version keeps all its rules, in words; "" for none. */
+  readonly heldBy: string;
+  /** A lock of the operator that the policy limits, in words; "" for none. */
+  readonly limitedLock: string;
+  /** The digest of the policies that the proxy enforces; "" if it has reported none. */
+  readonly enforced: string;
+  /** Why the proxy refuses the policies; empty if it does not. */
+  readonly problems: readonly string[];
+  /** The rules that limit requests, those with open breakers first. */
+  readonly rules: readonly RuleSnapshot[];
+}
+
+export interface ProxyPolicies extends PodPolicies {
+  readonly facts: ProxyFacts | undefined;
+  /** Milliseconds until the proxy counts as lost, 0 if it does; undefined if it is connected. */
+  readonly lostInMs: number | undefined;
+  /** The proxy gets no set, since there is doubt about a part and its version cannot keep single rules. */
+  readonly isHeld: boolean;
+}
+
+/** @param uid of the policy's object */
+export function targetFacts(
+  { pod, digest, leftOut, keeps, facts, lostInMs, isHeld }: ProxyPolicies,
+  uid: string,
+  policy: Policy | undefined,
+  previous: PolicyStatus | undefined,
+): TargetFacts {
+  const reportedDigest = facts?.policies.digest ?? "";
+  const last = reportedDigest === "" ? lastOf(previous, pod) : undefined;
+  const enforced = last?.configHash ?? reportedDigest;
+  const isSynced = enforced === digest && !leftOut.has(uid);
+  const reported = (facts?.policies.rules ?? []).filter((rule) => rule.uid === uid);
+  return {
+    name: pod.name,
+    ip: pod.ip,
+    isSynced,
+    isConnected: facts?.connected === true,
+    isLost: lostInMs === 0,
+    isLeftOut: leftOut.has(uid),
+    lacksEgress: policy !== undefined && needsEgress(policy.rules) && !pod.hasEgress,
+    keptBecause: keeps.get(uid) ?? "",
+    heldBy: isHeld ? [...keeps.values()].join("; ") : "",
+    limitedLock: policy === undefined ? "" : mayLimitLock(policy.rules, facts?.unnamedLock),
+    enforced,
+    problems: facts?.problems[POLICY.name] ?? [],
+    rules: last?.limitingSnapshots ?? ruleSnapshots(isSynced ? policy : undefined, reported),
+  };
+}
+
+/** A pod that was made anew under its name has another address. */
+function lastOf(previous: PolicyStatus | undefined, { name, ip }: PodPolicies["pod"]): TargetStatus | undefined {
+  return ip === "" ? undefined : previous?.targetStatus?.find(({ podName, podIP }) => podName === name && podIP === ip);
+}
+
+const RANK = { Opened: 0, HalfOpen: 1, Closed: 2 } as const;
+
+/** A proxy reports what has opened. @param policy that the proxy enforces; undefined if it may enforce another one */
+function ruleSnapshots(policy: Policy | undefined, reported: readonly RuleStateMessage[]): RuleSnapshot[] {
+  const known = reported.map(snapshotOf);
+  const names = new Set(known.map(({ name }) => name));
+  const limiting = (policy?.rules.limits ?? []).filter(({ limiter: { kind } }) => kind !== "deny" && kind !== "exempt");
+  const others = new Set(limiting.map(({ origin }) => origin.rule)).difference(names);
+  const closed = [...others].map((name) => ({ name, state: "Closed" }) as const);
+  return [...known, ...closed].sort((a, b) => RANK[a.state] - RANK[b.state]);
+}
+
+function snapshotOf({ rule, opened, halfOpen, sinceMs, cause }: RuleStateMessage): RuleSnapshot {
+  const openState = halfOpen ? "HalfOpen" : "Opened";
+  return {
+    name: rule,
+    state: opened ? openState : "Closed",
+    ...(cause !== "" && { cause }),
+    lastTransitionTime: new Date(sinceMs).toISOString(),
+  };
+}

@@ -3,13 +3,14 @@
 // the new form.
 import { z } from "zod";
 import type { Immutable } from "../base/json.ts";
+import { RECOVER_ANNOTATION } from "../policy/policy.ts";
 import { someItem, withChecks } from "./extensions.ts";
 import { namedList, nonEmptyList } from "./fields.ts";
 import { defineKind, KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";
 import { nonEmptySelector } from "./label-selector.ts";
 import { POLICY_COLUMNS, policyStatusSchema } from "./policy-status.ts";
 import { type ValidationResult, validate } from "./problems.ts";
-import { RECOVER_ANNOTATION, rateLimitingSchema } from "./rate-limiting.ts";
+import { rateLimitingSchema } from "./rate-limiting.ts";
 import { boundedRegexes, MAX_REGEX_LENGTH, regexProblems } from "./regex.ts";
 import { type Finding, fieldAt, itemsOf, noDuplicates, stringsOf, uniqueNames, withRules } from "./rule.ts";
 import { HOST_FORM, methodsSchema, parseServer } from "./server-match.ts";

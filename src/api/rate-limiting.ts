@@ -3,15 +3,13 @@
 // the new form.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
+import { RECOVER_ANNOTATION } from "../policy/policy.ts";
 import { durationSchema } from "./duration.ts";
 import { someField, someItem, withChecks } from "./extensions.ts";
 import { int, MAX_INT32, textUpTo } from "./fields.ts";
 import { type Finding, fieldAt, noDuplicates, withRules } from "./rule.ts";
 import { anyMethodSchema, urlSchema } from "./server-match.ts";
 import { MAX_RESOURCE_RULES, perSchema, resourceRuleSchema, ruleNameSchema } from "./traffic-rules.ts";
-
-/** When the text of this annotation changes, every open breaker of the object closes. */
-export const RECOVER_ANNOTATION = "ctrlmesh.kusionstack.io/recover";
 
 const REFUSE_ALL = "to refuse every request, set triggerPolicy to ForceOpened and no bucket";
 
@@ -30,7 +28,7 @@ const recoverPolicySchema = withChecks(
       type: z
         .enum(["Manual", "SleepingWindow"])
         .describe(
-          `SleepingWindow: after sleepingWindowSize one request decides whether the breaker closes. Manual: the breaker stays open until the text of the annotation ${RECOVER_ANNOTATION} of this object changes.`,
+          `SleepingWindow: after sleepingWindowSize a few requests at a time test the server, and decide whether the breaker closes. Manual: the breaker stays open until the annotation ${RECOVER_ANNOTATION} of this object has a new text.`,
         ),
       sleepingWindowSize: optional(durationSchema("1s", "168h")).describe(
         'Time for which an open breaker refuses all requests, for example "10m". Required with SleepingWindow.',

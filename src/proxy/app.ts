@@ -97,7 +97,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
     // No condition of the start: the operator may write its webhook certificate only once it runs.
     notReady: () => notStarted() ?? reviews?.notReady,
     warning: () => certificate.warning,
-    pages: debugPages({ session, plans: outbound.plans, accessLog, clock }),
+    pages: debugPages({ session, policies, plans: outbound.plans, accessLog, clock }),
   });
   const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => outbound.metrics.stop() };
   return {

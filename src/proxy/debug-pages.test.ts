@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { egressRule, limitRule, policyRequest } from "../../test/support/policies.ts";
 import { group, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
+import { runningPolicies } from "../../test/support/running-policies.ts";
 import { silentLogger } from "../base/log.ts";
-import { ownerPage, requestsPage, snapshotPage } from "./debug-pages.ts";
+import { ownerPage, policiesPage, requestsPage, snapshotPage } from "./debug-pages.ts";
 import { createAccessLog } from "./observe/access-log.ts";
 
 describe("/debug/snapshot", () => {
@@ -53,6 +55,45 @@ describe("/debug/snapshot", () => {
 
   it("says when there is no snapshot", () => {
     expect(snapshotPage(undefined)).toEqual({ snapshot: null });
+  });
+});
+
+describe("/debug/policies", () => {
+  const GET = policyRequest("GET /api/v1/namespaces/a/pods/p");
+  const breaker = limitRule({ kind: "breaker", bucket: { perSecond: 0.1, burst: 1 }, sleepMs: 60_000 }, { name: "guard" });
+
+  it("shows how close each rule is to its limit, and breakers that are not closed first, with their cause and time", async () => {
+    const limits = [limitRule({ kind: "bucket", perSecond: 1, burst: 5 }, { name: "rate" }), breaker];
+    const { policies, clock } = runningPolicies({ limits, egress: [egressRule("Deny", [{ host: "a.example" }])] });
+    policies.limit(GET);
+    policies.limit(GET);
+    const since = new Date(clock.now()).toISOString();
+    await clock.advance(500);
+    const head = { kind: "CircuitBreaker", object: "shop/guard", mode: "Enforce" };
+    const { limiter } = breaker;
+    const cause = "no token left: burst 1, 1 each 10 s";
+    expect(policiesPage(policies)).toEqual({
+      rules: {
+        total: 3,
+        truncated: false,
+        first: [
+          { ...head, rule: "guard", limiter, state: "Opened", since, cause, secondsLeft: 60, tokens: 0.05 },
+          { ...head, rule: "rate", limiter: { kind: "bucket", perSecond: 1, burst: 5 }, state: "Closed", tokens: 4.5 },
+          { ...head, rule: "rule", egress: { effect: "Deny", hosts: 1 } },
+        ],
+      },
+    });
+    await clock.advance(59_500);
+    expect(policiesPage(policies)).toMatchObject({
+      rules: { first: [{ state: "HalfOpen", tests: { underWay: 0, atMost: 1 } }, {}, {}] },
+    });
+  });
+
+  it("is bounded, however many rules there are", () => {
+    const limits = Array.from({ length: 4_096 }, (_, at) => ({ ...breaker, origin: { ...breaker.origin, rule: `rule-${at}` } }));
+    const text = JSON.stringify(policiesPage(runningPolicies({ limits }).policies));
+    expect(text.length).toBeLessThan(200_000);
+    expect(text).toContain('"truncated":true');
   });
 });
 

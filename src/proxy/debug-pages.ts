@@ -10,25 +10,35 @@ import type { Snapshot } from "../route/snapshot.ts";
 import { namespacesOf } from "../route/table.ts";
 import { ownerText, subsetDisplayName } from "../route/words.ts";
 import type { AccessFields, AccessLog } from "./observe/access-log.ts";
+import type { Policies } from "./policies/policies.ts";
 import type { Session } from "./session/session.ts";
 
 export interface DebugPagesDeps {
   readonly accessLog: Pick<AccessLog, "tap">;
   readonly clock: Clock;
   readonly session: Pick<Session, "current">;
+  readonly policies: Pick<Policies, "describe">;
   /** Newest first. */
   readonly plans: { list(): readonly object[] };
 }
 
 const MAX_PLANS = 200;
 
-export function debugPages({ session, plans, ...deps }: DebugPagesDeps): Readonly<Record<string, Page>> {
+export function debugPages({ session, policies, plans, ...deps }: DebugPagesDeps): Readonly<Record<string, Page>> {
   return {
     "/debug/snapshot": () => snapshotPage(session.current?.snapshot),
     "/debug/owner": (query) => ownerPage(query, session.current?.snapshot),
     "/debug/plans": () => ({ plans: plans.list().slice(0, MAX_PLANS) }),
+    "/debug/policies": () => policiesPage(policies),
     "/debug/requests": requestsPage(deps),
   };
+}
+
+const MAX_POLICY_RULES = 500;
+
+/** The rules of policies in force, those first whose breaker is not closed. */
+export function policiesPage(policies: Pick<Policies, "describe">): object {
+  return { rules: bounded(policies.describe(), MAX_POLICY_RULES) };
 }
 
 const MAX_COUNT = 1_000;

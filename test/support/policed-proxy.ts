@@ -37,8 +37,8 @@ export interface PolicedProxy {
   route(of: Routes): Promise<void>;
   /** The newest report about policies. */
   readonly report: PolicyReportMessage | undefined;
-  /** What the proxy has stored of its policies. */
-  stored(): Promise<string>;
+  /** What the proxy has stored of its breakers. */
+  storedBreakers(): Promise<string>;
   metrics(): Promise<Metrics>;
   /** The answer of /readyz. */
   readyz(): Promise<{ readonly status: number; readonly text: string }>;
@@ -131,7 +131,7 @@ export async function startPolicedProxy(
       const reports = manager.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
       return reports.flatMap((report) => ("policies" in report ? [report.policies] : [])).at(-1);
     },
-    stored: () => readFile(join(dir, "data/policies.json"), "utf8"),
+    storedBreakers: () => readFile(join(dir, "data/breakers.json"), "utf8"),
     metrics: () => readMetrics(healthUrl),
     async readyz() {
       const answer = await fetch(`${healthUrl}/readyz`);

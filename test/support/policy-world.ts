@@ -14,6 +14,7 @@ import type { PolicyObject } from "../../src/manager/policies/policy-kind.ts";
 import { createPoliciesReconciler } from "../../src/manager/policies/reconciler.ts";
 import type { ProxyRegistry } from "../../src/manager/server/proxy-registry.ts";
 import { NO_POLICIES, type PolicySet } from "../../src/policy/policy.ts";
+import type { BreakerFile } from "../../src/proxy/policies/breaker-file.ts";
 import type { RunningPolicies } from "../../src/proxy/policies/policies.ts";
 import type { PolicyFile } from "../../src/proxy/policies/policy-file.ts";
 import { createPolicyHandler } from "../../src/proxy/session/policy-handler.ts";
@@ -38,9 +39,11 @@ export function createPolicyProxy(features?: readonly string[]) {
     onChange: () => undefined,
     report: { digest: "", rules: [] },
     openBreakers: [],
+    restore: () => undefined,
   } as unknown as RunningPolicies;
   const file = { load: async () => undefined, save: async () => undefined } as unknown as PolicyFile;
-  const handler = createPolicyHandler({ policies, file, report: () => undefined, log: silentLogger() });
+  const breakers = { load: async () => undefined, save: async () => undefined } as unknown as BreakerFile;
+  const handler = createPolicyHandler({ policies, file, breakers, report: () => undefined, log: silentLogger() });
   const capabilities = new Set([acceptsType(POLICY.name), ...(features ?? handler.capabilities)]);
   return {
     capabilities,

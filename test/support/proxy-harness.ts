@@ -90,7 +90,13 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
   if (options.apiCaFile === undefined) await writeFile(apiCaFile, api.ca.certPem);
   const registry = createRegistry("proxy", "test");
   const metrics = createPolicyMetrics(registry);
-  const policies = createPolicies({ clock: systemClock, random: systemRandom, managerAwayMs: () => 0, metrics });
+  const policies = createPolicies({
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLogger(),
+    managerAwayMs: () => 0,
+    metrics,
+  });
   const session: ManagerSession & { current: Enforced | undefined } = {
     name: "session",
     start: async () => undefined,

@@ -37,7 +37,12 @@ export async function startListener(
   const enforcer = createEnforcer();
   const trust = { pem: meshPem, certificates: readCertificates(meshPem, "the mesh") };
   const common = { clock: systemClock, random: Math.random };
-  const policies = createPolicies({ ...common, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
+  const policies = createPolicies({
+    ...common,
+    log: silentLogger(),
+    managerAwayMs: () => 0,
+    metrics: createPolicyMetrics(registry),
+  });
   const webhooks = createReviews(
     { webhooks: { listen: { host: peer.address, port }, port: operatorPort, certDir }, accessLog: 0, drainMs: 500 },
     {

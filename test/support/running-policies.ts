@@ -1,4 +1,5 @@
 // Policies of a proxy for unit tests, on a fake clock and with random numbers of the test's choice.
+import { type Logger, silentLogger } from "../../src/base/log.ts";
 import { createRegistry } from "../../src/base/metrics.ts";
 import type { PolicySet } from "../../src/policy/policy.ts";
 import { createPolicies } from "../../src/proxy/policies/policies.ts";
@@ -7,7 +8,7 @@ import { enforced } from "../../src/proxy/session/enforcer.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { snapshot, table } from "./route-table.ts";
 
-export function runningPolicies(set: Partial<PolicySet> = {}) {
+export function runningPolicies(set: Partial<PolicySet> = {}, log: Logger = silentLogger()) {
   const clock = createFakeClock();
   const registry = createRegistry("proxy", "test");
   const manager = { awayMs: 0 };
@@ -15,6 +16,7 @@ export function runningPolicies(set: Partial<PolicySet> = {}) {
   const policies = createPolicies({
     clock,
     random: () => random.next,
+    log,
     managerAwayMs: () => manager.awayMs,
     metrics: createPolicyMetrics(registry),
   });

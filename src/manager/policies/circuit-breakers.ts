@@ -2,11 +2,12 @@
 // most one limit, so that requests to the API server and to other servers share its bucket and its breaker.
 import { BREAKER_DISABLED, type CircuitBreaker, type InterceptRule, validateCircuitBreaker } from "../../api/circuit-breaker.ts";
 import { durationMs } from "../../api/duration.ts";
-import { type RateLimiting, RECOVER_ANNOTATION } from "../../api/rate-limiting.ts";
+import type { RateLimiting } from "../../api/rate-limiting.ts";
 import { CIRCUIT_BREAKERS } from "../../api/resources.ts";
 import { parseServer } from "../../api/server-match.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import type { BucketSpec, EgressRule, FailureTrigger, LimiterSpec, LimitRule, UrlRule } from "../../policy/policy.ts";
+import { RECOVER_ANNOTATION } from "../../policy/policy.ts";
 import { compileResourceRule, createPolicyKind, perOf, type RuleHead } from "./policy-kind.ts";
 
 export const circuitBreakers = createPolicyKind({

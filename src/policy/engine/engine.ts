@@ -1,25 +1,27 @@
-// Decides whether a request may pass, by all limits that match it. Invariant: all limits are asked before any
-// is charged, so a refused request costs nothing. State belongs to a rule with its limiter: a change of
-// anything else keeps it.
-
+// Decides whether a request may pass, by all limits that match it. Invariants: all limits are asked before any
+// is charged, so a refused request costs nothing; a request that all let pass costs no memory for a rule that
+// only counts; state belongs to a rule by its name, so an edit resets nothing.
+import { BoundedMap } from "../../base/bounded-map.ts";
 import { withoutExempted } from "../exemptions.ts";
-import type { BreakerState } from "../limiters/breaker-state.ts";
+import type { Opened } from "../limiters/breaker-state.ts";
 import { createLimiter } from "../limiters/create-limiter.ts";
-import type { Decision, Limiter, Outcome, Ticket } from "../limiters/limiter.ts";
+import {
+  type Decision,
+  type Figures,
+  type Limiter,
+  type LimiterState,
+  type MoveReason,
+  type Outcome,
+  PASS,
+  type Ticket,
+} from "../limiters/limiter.ts";
 import { createMatcher, type Matcher } from "../matcher.ts";
-import type { LimitRule, RuleOrigin } from "../policy.ts";
+import type { LimitRule } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
 
 export type Refusal = Exclude<Decision, { kind: "pass" }>;
 
-interface RuleDecision {
-  readonly rule: LimitRule;
-  readonly decision: Decision;
-}
-
-export type LimitDecision =
-  | ({ readonly kind: "refused"; readonly decisions: readonly RuleDecision[] } & RefusedBy)
-  | { readonly kind: "permitted"; readonly decisions: readonly RuleDecision[]; readonly permit: Permit };
+export type LimitDecision = ({ readonly kind: "refused" } & RefusedBy) | { readonly kind: "permitted"; readonly permit: Permit };
 
 /** The caller must report the end of a request that passes. */
 export interface Permit {
@@ -34,20 +36,51 @@ export interface RefusedBy {
   readonly refusal: Refusal;
 }
 
-export interface StoredBreaker {
-  readonly key: string;
-  readonly state: BreakerState;
+/** A breaker that is not closed. */
+export interface StoredBreaker extends Opened {
+  /** Of the object. */
+  readonly uid: string;
+  readonly rule: string;
 }
+
+/** A breaker has opened, half opened or closed. */
+export interface Transition {
+  readonly rule: LimitRule;
+  readonly to: LimiterState;
+  readonly reason: MoveReason;
+  /** Why it had opened; "" if it has closed. */
+  readonly figure: string;
+}
+
+export interface RuleState {
+  readonly rule: LimitRule;
+  readonly state: LimiterState;
+  /** Undefined: the rule is no breaker, or it has been closed since the start of the process. */
+  readonly sinceMs: number | undefined;
+  /** Undefined for all that is no open or half-open breaker. */
+  readonly opened: Opened | undefined;
+  /** When an open breaker becomes half-open; Infinity for all others. */
+  readonly dueMs: number;
+}
+
+/** How often a rule has decided, by decision. */
+export type DecisionCounters = Readonly<Record<Decision["kind"], { value: number }>>;
 
 export type Engine = ReturnType<typeof createEngine>;
 
 interface EngineOptions {
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
+  /** The breakers before a restart of the process. */
   readonly stored?: readonly StoredBreaker[];
-  readonly changed?: () => void;
+  /** Called after each change of the rules or of breakers. */
+  readonly changed?: (transitions: readonly Transition[]) => void;
   /** Called when the pod begins to want a larger share of a budget. */
   readonly wanted?: () => void;
+  /** Asked once for each rule that decides, after each change of the rules. */
+  readonly countersOf?: (rule: LimitRule) => DecisionCounters;
+  /** Called when the breaker of a rule that is gone is forgotten for lack of room. */
+  readonly forgotten?: (breaker: StoredBreaker) => void;
 }
 
 interface Entry {
@@ -55,92 +88,189 @@ interface Entry {
   readonly rule: LimitRule;
   readonly match: LimitRule["match"];
   readonly limiter: Limiter;
+  counters?: DecisionCounters;
 }
 
-const EMPTY_PERMIT: Permit = { settle: () => {}, release: () => {} };
+const NOTHING_TO_SETTLE: Permit = { settle: () => {}, release: () => {} };
+const PERMITTED: LimitDecision = { kind: "permitted", permit: NOTHING_TO_SETTLE };
+/** Open breakers whose rules are gone: they may come back, since a disabled object has no rules. */
+export const MAX_ABSENT = 1_024;
 
-export function createEngine({ now, stored = [], changed = () => {}, wanted = () => {} }: EngineOptions) {
-  const storedStates = new Map(stored.map(({ key, state }) => [key, state]));
+export function createEngine({
+  now,
+  stored = [],
+  changed = () => {},
+  countersOf = newCounters,
+  wanted = () => {},
+  forgotten,
+}: EngineOptions) {
+  const absent = new BoundedMap<string, StoredBreaker>(MAX_ABSENT);
   let entries: readonly Entry[] = [];
+  let byKey: ReadonlyMap<string, Entry> = new Map();
   let matcher: Matcher<Entry> = createMatcher(entries);
-
-  const entryOf = (rule: LimitRule, known: Entry | undefined): Entry => {
-    const key = keyOf(rule);
-    const { limiter: spec, recovery } = rule;
-    const limiter =
-      known?.limiter ?? createLimiter({ spec, startMs: now(), recovery, before: storedStates.get(key), changed, wanted });
-    limiter.recover?.(rule.recovery, now());
-    return { key, rule, match: rule.match, limiter };
-  };
+  /** What has changed and is not told yet: a request may open several breakers. */
+  let moves: { readonly key: string; readonly limiter: Limiter; readonly move: Omit<Transition, "rule"> }[] = [];
+  let dueMs = Number.POSITIVE_INFINITY;
+  let hasExemptions = false;
   let shares: ReadonlyMap<string, number> = new Map();
-  const applyShares = () => {
-    for (const { rule, limiter } of entries) limiter.setShare?.(shares.get(shareKeyOf(rule.origin)) ?? 0, now());
+
+  const remember = (breaker: StoredBreaker) => {
+    const key = stateKeyOf(breaker);
+    const [oldest] = absent.values();
+    if (absent.size === MAX_ABSENT && !absent.has(key) && oldest !== undefined) forgotten?.(oldest);
+    absent.set(key, breaker);
   };
+  // If the clock was set back between two processes, the time of a breaker begins now.
+  for (const breaker of stored) remember({ ...breaker, sinceMs: Math.min(breaker.sinceMs, now()) });
+
+  const tell = (always = false) => {
+    if (moves.length === 0 && !always) return;
+    const transitions = moves.flatMap(({ key, limiter, move }) => {
+      const entry = byKey.get(key);
+      // A late outcome may move the breaker of a rule that has gone, even if the rule is back with another one.
+      return entry?.limiter === limiter ? [{ rule: entry.rule, ...move }] : [];
+    });
+    moves = [];
+    dueMs = Number.POSITIVE_INFINITY;
+    for (const { limiter } of entries) if (limiter.breaker !== undefined) dueMs = Math.min(dueMs, limiter.breaker.dueMs);
+    changed(transitions);
+  };
+  const advance = () => {
+    const nowMs = now();
+    for (const { limiter } of entries)
+      if (limiter.breaker !== undefined && limiter.breaker.dueMs <= nowMs) limiter.breaker.advance(nowMs);
+    tell();
+  };
+  const storedOf = ({ rule: { origin }, limiter }: Entry): StoredBreaker | undefined => {
+    const opened = limiter.breaker?.opened;
+    return opened && { uid: origin.uid, rule: origin.rule, ...opened };
+  };
+  const limiterOf = (key: string, rule: LimitRule, nowMs: number, known: Entry | undefined): Limiter => {
+    const { limiter: spec, recovery } = rule;
+    if (known?.limiter.edit(spec, nowMs)) return known.limiter;
+    const before = spec.kind === "breaker" ? absent.get(key) : undefined;
+    if (before !== undefined) absent.delete(key);
+    const moved = (to: LimiterState, reason: MoveReason, figure: string) =>
+      moves.push({ key, limiter, move: { to, reason, figure } });
+    const limiter: Limiter = createLimiter({ spec, startMs: nowMs, recovery, before, moved, wanted });
+    return limiter;
+  };
+  const applyShares = () => {
+    for (const { key, limiter } of entries) limiter.setShare?.(shares.get(key) ?? 0, now());
+  };
+  const count = (entry: Entry, kind: Decision["kind"]) => {
+    entry.counters ??= countersOf(entry.rule);
+    entry.counters[kind].value++;
+  };
+
+  /** At least one rule does not let the request pass, or would not if it was enforced. */
+  const decideSlowly = (matched: readonly Entry[], request: PolicyRequest, nowMs: number): LimitDecision => {
+    const asked = matched.map((entry) => ({ entry, decision: entry.limiter.ask(request, nowMs) }));
+    // A request that a rule refuses in any case must not open the breaker of another rule.
+    const isStopped = asked.some(
+      ({ entry: { rule }, decision }) => rule.mode !== "Shadow" && decision.kind === "open" && decision.opens !== true,
+    );
+    for (const { entry, decision } of asked) {
+      count(entry, decision.kind);
+      const isByThis = decision.kind === "limited" || (decision.kind === "open" && decision.opens === true);
+      if (!isStopped && isByThis) entry.limiter.refuse?.(request, nowMs);
+    }
+    const refused = worstOf(asked);
+    if (refused !== undefined) {
+      tell();
+      return { kind: "refused", ...refused };
+    }
+    const tickets = asked.flatMap(({ entry, decision }) =>
+      decision === PASS ? (entry.limiter.charge(request, nowMs) ?? []) : [],
+    );
+    tell();
+    return permitted(tickets);
+  };
+  const permitted = (tickets: readonly Ticket[] | undefined): LimitDecision =>
+    tickets === undefined || tickets.length === 0 ? PERMITTED : { kind: "permitted", permit: permitOf(tickets, now, tell) };
+
   return {
     decide(request: PolicyRequest): LimitDecision {
       const nowMs = now();
-      const asked = withoutExempted(matcher.match(request), request).map((entry) => ({
-        entry,
-        decision: entry.limiter.ask(request, nowMs),
-      }));
-      if (asked.length === 0) return { kind: "permitted", decisions: [], permit: EMPTY_PERMIT };
-      const decisions = asked.map(({ entry, decision }) => ({ rule: entry.rule, decision }));
-      const refusing = asked.filter(({ decision }) => decision.kind !== "pass");
-      // A request that a rule refuses in any case must not open the breaker of another rule.
-      const isStopped = refusing.some(({ entry: { rule, limiter } }) => rule.mode !== "Shadow" && limiter.state() === "Opened");
-      if (!isStopped) for (const { entry } of refusing) entry.limiter.refuse?.(request, nowMs);
-      const refused = worstOf(decisions);
-      if (refused !== undefined) return { kind: "refused", decisions, ...refused };
-      const tickets = asked.flatMap(({ entry, decision }) =>
-        decision.kind === "pass" ? (entry.limiter.charge(request, nowMs) ?? []) : [],
-      );
-      return { kind: "permitted", decisions, permit: permitOf(tickets, now) };
+      if (nowMs >= dueMs) advance();
+      const matching = matcher.match(request);
+      const matched = hasExemptions ? withoutExempted(matching, request) : matching;
+      for (const { limiter } of matched) if (limiter.ask(request, nowMs) !== PASS) return decideSlowly(matched, request, nowMs);
+      let tickets: Ticket[] | undefined;
+      for (const entry of matched) {
+        count(entry, "pass");
+        const ticket = entry.limiter.charge(request, nowMs);
+        if (ticket === undefined) continue;
+        if (tickets === undefined) tickets = [ticket];
+        else tickets.push(ticket);
+      }
+      return permitted(tickets);
     },
-    update(rules: readonly LimitRule[]) {
-      const known = new Map(entries.map((entry) => [entry.key, entry]));
-      entries = rules.map((rule) => entryOf(rule, known.get(keyOf(rule))));
+    update(rules: readonly LimitRule[]): void {
+      const nowMs = now();
+      const gone = new Map(byKey);
+      entries = rules.map((rule) => {
+        const key = stateKeyOf({ uid: rule.origin.uid, rule: rule.origin.rule });
+        const known = gone.get(key);
+        const limiter = limiterOf(key, rule, nowMs, known);
+        if (limiter === known?.limiter) gone.delete(key);
+        limiter.breaker?.recover(rule.recovery, nowMs);
+        limiter.breaker?.advance(nowMs);
+        return { key, rule, match: rule.match, limiter };
+      });
+      for (const entry of gone.values()) {
+        const breaker = storedOf(entry);
+        if (breaker !== undefined) remember(breaker);
+      }
+      byKey = new Map(entries.map((entry) => [entry.key, entry]));
       matcher = createMatcher(entries);
+      hasExemptions = rules.some(({ limiter }) => limiter.kind === "exempt");
       applyShares();
-      storedStates.clear();
-      changed();
+      tell(true);
     },
-    /** The shares of budgets in millionths, by `shareKeyOf`. */
+    /** The shares of budgets in millionths, by `stateKeyOf`. */
     setShares(next: ReadonlyMap<string, number>): void {
       shares = next;
       applyShares();
     },
-    wantsMore(key: string): boolean {
-      return entries.some(({ rule, limiter }) => shareKeyOf(rule.origin) === key && limiter.wantsMore?.(now()) === true);
+    wantsMore: (key: string): boolean => byKey.get(key)?.limiter.wantsMore?.(now()) === true,
+    /** When `advance` has to be called, even if no request comes; Infinity: never. */
+    get dueMs(): number {
+      return dueMs;
     },
-    states: () => entries.map(({ rule, limiter }) => ({ rule, state: limiter.state(), breaker: limiter.stored?.() })),
-    openBreakers: (): readonly StoredBreaker[] =>
-      entries.flatMap(({ key, limiter }) => {
-        const state = limiter.stored?.();
-        return state === undefined || state.kind === "closed" ? [] : [{ key, state }];
+    /** Open breakers whose time is over become half-open. */
+    advance,
+    states: (): RuleState[] =>
+      entries.map(({ rule, limiter }) => {
+        const { opened, sinceMs, dueMs = Number.POSITIVE_INFINITY } = limiter.breaker ?? {};
+        return { rule, state: limiter.state(), sinceMs, opened, dueMs };
       }),
+    figures: (): Figures[] => entries.map(({ limiter }) => limiter.figures(now())),
+    /** With those of rules that are gone and may come back. */
+    openBreakers: (): readonly StoredBreaker[] => [...entries.flatMap((entry) => storedOf(entry) ?? []), ...absent.values()],
   };
 }
 
-export function shareKeyOf({ uid, rule }: Pick<RuleOrigin, "uid" | "rule">): string {
+/** State and shares belong to a rule of an object, whatever its form. */
+export function stateKeyOf({ uid, rule }: Pick<StoredBreaker, "uid" | "rule">): string {
   return `${uid}/${rule}`;
 }
 
-function keyOf({ origin, limiter }: LimitRule): string {
-  return JSON.stringify([origin.uid, origin.rule, limiter]);
+function newCounters(): DecisionCounters {
+  return { pass: { value: 0 }, limited: { value: 0 }, open: { value: 0 } };
 }
 
 /** The refusal that lasts longest. Rules in the shadow refuse nothing. */
-function worstOf(decisions: readonly RuleDecision[]): RefusedBy | undefined {
+function worstOf(asked: readonly { readonly entry: Entry; readonly decision: Decision }[]): RefusedBy | undefined {
   let worst: RefusedBy | undefined;
-  for (const { rule, decision } of decisions) {
-    if (decision.kind === "pass" || rule.mode === "Shadow") continue;
-    if (worst === undefined || decision.waitMs > worst.refusal.waitMs) worst = { rule, refusal: decision };
+  for (const { entry, decision } of asked) {
+    if (decision.kind === "pass" || entry.rule.mode === "Shadow") continue;
+    if (worst === undefined || decision.waitMs > worst.refusal.waitMs) worst = { rule: entry.rule, refusal: decision };
   }
   return worst;
 }
 
-function permitOf(tickets: readonly Ticket[], now: () => number): Permit {
-  if (tickets.length === 0) return EMPTY_PERMIT;
+function permitOf(tickets: readonly Ticket[], now: () => number, settled: () => void): Permit {
   let isSettled = false;
   let isReleased = false;
   const settle = (outcome: Outcome) => {
@@ -148,6 +278,7 @@ function permitOf(tickets: readonly Ticket[], now: () => number): Permit {
     isSettled = true;
     const nowMs = now();
     for (const ticket of tickets) ticket.settle?.(outcome, nowMs);
+    settled();
   };
   return {
     settle,

@@ -3,10 +3,13 @@
 /** The bucket ran out, or requests failed. */
 export type OpenCause = "rate" | "failures";
 
-interface Opened {
+/** What a restart and an edit keep of a breaker that is not closed. */
+export interface Opened {
   /** In milliseconds since the epoch. */
   readonly sinceMs: number;
   readonly cause: OpenCause;
+  /** The cause with its figure, for people: a sentence without a full stop. */
+  readonly figure: string;
   /** Another `recovery` of the rule closes the breaker. */
   readonly recovery: string;
 }
@@ -14,35 +17,43 @@ interface Opened {
 export type BreakerState =
   | { readonly kind: "closed" }
   | ({ readonly kind: "open" } & Opened)
-  /** Half open: the outcome of one request decides. */
-  | ({ readonly kind: "probing" } & Opened);
+  /** The time of the breaker is over: a few requests at a time test the server. */
+  | ({ readonly kind: "half-open"; readonly halfOpenMs: number } & Opened);
 
 export type BreakerEvent =
-  | { readonly kind: "tripped"; readonly cause: OpenCause; readonly nowMs: number; readonly recovery: string }
-  | { readonly kind: "probe" }
-  | { readonly kind: "probe-passed" }
-  | { readonly kind: "probe-failed"; readonly nowMs: number }
-  | { readonly kind: "probe-lost" }
+  | ({ readonly kind: "tripped" } & Opened)
+  | { readonly kind: "elapsed"; readonly nowMs: number }
+  | { readonly kind: "prolonged" }
+  | { readonly kind: "tested" }
   | { readonly kind: "recovered"; readonly recovery: string };
 
 export const CLOSED: BreakerState = { kind: "closed" };
 
 export function nextBreakerState(state: BreakerState, event: BreakerEvent): BreakerState {
   switch (event.kind) {
-    case "tripped": // closed => open       the bucket ran out, or too many requests failed
-      if (state.kind !== "closed") return state;
-      return { kind: "open", sinceMs: event.nowMs, cause: event.cause, recovery: event.recovery };
-    case "probe": // open => probing         the time is over, and a request may try
-      return state.kind === "open" ? { ...state, kind: "probing" } : state;
-    case "probe-passed": // probing => closed  it was answered
-      return state.kind === "probing" ? CLOSED : state;
-    case "probe-failed": // probing => open    it failed: the time starts again
-      return state.kind === "probing" ? { ...state, kind: "open", sinceMs: event.nowMs } : state;
-    case "probe-lost": // probing => open      its client left: the next request may try
-      return state.kind === "probing" ? { ...state, kind: "open" } : state;
-    case "recovered": // open, probing => closed a person has asked for it
-      return state.kind === "closed" || state.recovery === event.recovery ? state : CLOSED;
+    case "tripped": // closed, half-open => open     the bucket ran out, or too many requests failed
+      return state.kind === "open" ? state : { ...event, kind: "open" };
+    case "elapsed": // open => half-open             its time is over
+      return state.kind === "open" ? { ...state, kind: "half-open", halfOpenMs: event.nowMs } : state;
+    case "prolonged": // half-open => open           an edit has made its time longer
+      return state.kind === "half-open" ? reopened(state) : state;
+    case "tested": // half-open => closed            enough requests have passed the test
+      return state.kind === "half-open" ? CLOSED : state;
+    case "recovered": // open, half-open => closed   a person has asked for it. "": nobody asks
+      if (state.kind === "closed" || event.recovery === "" || state.recovery === event.recovery) return state;
+      return CLOSED;
     default:
       return event satisfies never;
   }
+}
+
+function reopened({ sinceMs, cause, figure, recovery }: Opened): BreakerState {
+  return { kind: "open", sinceMs, cause, figure, recovery };
+}
+
+/** Undefined for a closed breaker. */
+export function openedOf(state: BreakerState): Opened | undefined {
+  if (state.kind === "closed") return undefined;
+  const { sinceMs, cause, figure, recovery } = state;
+  return { sinceMs, cause, figure, recovery };
 }

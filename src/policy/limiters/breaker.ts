@@ -1,141 +1,139 @@
-// A circuit breaker, which opens when its bucket runs out or when requests fail. Invariant: an open breaker
-// lets one request through at a time, which decides whether it closes.
-import type { BreakerSpec, FailureTrigger } from "../policy.ts";
-import { type BreakerEvent, type BreakerState, CLOSED, nextBreakerState } from "./breaker-state.ts";
-import { hasFailed, type Limiter, PASS, type Ticket } from "./limiter.ts";
+// A circuit breaker, which opens when its bucket runs out or when requests fail. Invariants: an open breaker
+// becomes half-open when its time is over, without a request; no edit closes one that is not closed.
+import type { BreakerSpec } from "../policy.ts";
+import {
+  type BreakerEvent,
+  type BreakerState,
+  CLOSED,
+  nextBreakerState,
+  type OpenCause,
+  type Opened,
+  openedOf,
+} from "./breaker-state.ts";
+import { createFailureWindow } from "./failure-window.ts";
+import { hasFailed, type Limiter, type LimiterState, type MoveReason, outcomeText, PASS, type Ticket } from "./limiter.ts";
+import { createRamp } from "./ramp.ts";
 import { createTokenBucket } from "./token-bucket.ts";
 
 export interface BreakerOptions {
   readonly spec: BreakerSpec;
   readonly startMs: number;
   readonly recovery: string;
-  /** The state before a restart of the process. */
-  readonly before?: BreakerState | undefined;
+  /** The state before a restart of the process, or before the rule was gone for a time. */
+  readonly before?: Opened | undefined;
   /** Called when the breaker opens, half opens or closes. */
-  readonly changed: () => void;
+  readonly moved: (to: LimiterState, reason: MoveReason, figure: string) => void;
 }
 
-/** The wait of a request that comes while another one decides. */
-const PROBE_WAIT_MS = 1_000;
+/** The wait of a request that finds all places of the ramp taken. */
+const TEST_WAIT_MS = 1_000;
+const STATES = { closed: "Closed", open: "Opened", "half-open": "HalfOpen" } as const;
 
-export function createBreaker({ spec, startMs, recovery: first, before = CLOSED, changed }: BreakerOptions): Limiter {
-  const { trigger, sleepMs = Number.POSITIVE_INFINITY } = spec;
+export function createBreaker({ startMs, moved, before, ...first }: BreakerOptions): Limiter {
+  let { spec, recovery } = first;
   let bucket = spec.bucket && createTokenBucket(spec.bucket, startMs);
-  const failures = trigger && createFailureWindow(trigger);
-  // A process that ended in a probe never learns its outcome.
-  let state = notLater(nextBreakerState(before, { kind: "probe-lost" }), startMs);
-  let recovery = first;
+  let failures = spec.trigger && createFailureWindow(spec.trigger);
+  let ramp = createRamp();
+  let state: BreakerState = before ? { ...before, kind: "open" } : CLOSED;
+  let closedMs: number | undefined;
 
-  const step = (event: BreakerEvent) => {
+  const isClosed = () => state.kind === "closed";
+  const sleepMs = () => spec.sleepMs ?? Number.POSITIVE_INFINITY;
+  const step = (event: BreakerEvent, reason: MoveReason, nowMs: number) => {
     const next = nextBreakerState(state, event);
     if (next === state) return;
     state = next;
-    if (state.kind === "closed") failures?.clear();
-    changed();
+    if (state.kind === "half-open") ramp = createRamp();
+    if (state.kind === "closed") {
+      failures?.clear();
+      closedMs = nowMs;
+    }
+    moved(STATES[state.kind], reason, state.kind === "closed" ? "" : state.figure);
   };
-  const isClosed = () => state.kind === "closed";
-  const leftMs = (sinceMs: number, nowMs: number) => sinceMs + sleepMs - nowMs;
+  const trip = (cause: OpenCause, figure: string, nowMs: number) =>
+    step({ kind: "tripped", sinceMs: nowMs, cause, figure, recovery }, cause, nowMs);
 
-  /** The ticket of the request that decides. A late answer to an earlier one decides nothing. */
-  let probe: Ticket | undefined;
-  const createProbe = (): Ticket => {
-    const ticket: Ticket = {
+  /** The ticket of a request that tests the server. Its outcome counts as long as the breaker stays half-open. */
+  const testTicket = (begunMs: number): Ticket => {
+    const own = ramp;
+    own.begin(begunMs);
+    return {
       settle(outcome, nowMs) {
-        if (ticket !== probe) return;
-        const isFailure = hasFailed(outcome, trigger?.slowerThanMs);
-        if (isFailure === undefined) step({ kind: "probe-lost" });
-        else if (trigger !== undefined && isFailure) step({ kind: "probe-failed", nowMs });
-        else step({ kind: "probe-passed" });
+        own.end(begunMs);
+        if (state.kind !== "half-open" || own !== ramp) return;
+        const isFailure = hasFailed(outcome, spec.trigger?.slowerThanMs);
+        if (isFailure === undefined) return;
+        if (isFailure && spec.trigger !== undefined)
+          trip("failures", `a request that tested the server failed, ${outcomeText(outcome)}`, nowMs);
+        // A quiet breaker need not wait for all rounds.
+        else if (own.pass() || nowMs - state.halfOpenMs >= sleepMs()) step({ kind: "tested" }, "tests", nowMs);
       },
     };
-    return ticket;
   };
   const countTicket: Ticket = {
     settle(outcome, nowMs) {
-      const isFailure = hasFailed(outcome, trigger?.slowerThanMs);
-      if (isFailure === undefined || state.kind !== "closed") return;
-      if (failures?.count(isFailure, nowMs)) step({ kind: "tripped", cause: "failures", nowMs, recovery });
+      if (state.kind !== "closed") return;
+      const isFailure = hasFailed(outcome, spec.trigger?.slowerThanMs);
+      if (isFailure === undefined) return;
+      const figure = failures?.count(isFailure, outcome, nowMs);
+      if (figure !== undefined) trip("failures", figure, nowMs);
     },
   };
-  step({ kind: "recovered", recovery });
+  const isOver = (nowMs: number) => state.kind !== "closed" && nowMs >= state.sinceMs + sleepMs();
   return {
     ask(request, nowMs) {
-      if (state.kind === "probing") return { kind: "open", waitMs: PROBE_WAIT_MS };
-      const waitMs = state.kind === "open" ? leftMs(state.sinceMs, nowMs) : 0;
-      if (waitMs > 0) return { kind: "open", waitMs };
+      if (state.kind === "open") return { kind: "open", waitMs: state.sinceMs + sleepMs() - nowMs };
+      if (state.kind === "half-open" && ramp.isFull(nowMs)) return { kind: "open", waitMs: TEST_WAIT_MS };
       const decision = bucket?.ask(request, nowMs) ?? PASS;
       // The refused request opens the breaker, so it is answered like those that follow.
-      if (decision.kind === "limited" && state.kind === "closed") return { kind: "open", waitMs: sleepMs };
-      return decision;
+      return decision === PASS ? PASS : { kind: "open", waitMs: sleepMs(), opens: true };
     },
-    refuse(_request, nowMs) {
-      step({ kind: "tripped", cause: "rate", nowMs, recovery });
+    refuse(request, nowMs) {
+      if (bucket !== undefined) trip("rate", bucket.figure(request, nowMs), nowMs);
     },
     charge(request, nowMs) {
       bucket?.charge(request, nowMs);
-      if (state.kind !== "open") return failures === undefined ? undefined : countTicket;
-      step({ kind: "probe" });
-      probe = createProbe();
-      return probe;
+      if (state.kind === "half-open") return testTicket(nowMs);
+      return failures === undefined ? undefined : countTicket;
     },
-    state: () => (isClosed() ? "Closed" : "Opened"),
-    recover(next, nowMs) {
-      recovery = next;
-      if (isClosed()) return;
-      step({ kind: "recovered", recovery });
-      // An empty bucket would open the breaker again immediately.
-      if (isClosed()) bucket = spec.bucket && createTokenBucket(spec.bucket, nowMs);
+    state: () => STATES[state.kind],
+    edit(next, nowMs) {
+      if (next.kind !== "breaker") return false;
+      if (next.bucket === undefined) bucket = undefined;
+      else if (bucket === undefined) bucket = createTokenBucket(next.bucket, nowMs);
+      else bucket.edit(next.bucket, nowMs);
+      const isSameTrigger = JSON.stringify(next.trigger) === JSON.stringify(spec.trigger);
+      if (!isSameTrigger) failures = next.trigger && createFailureWindow(next.trigger);
+      spec = next;
+      return true;
     },
-    stored: () => state,
-  };
-}
-
-/** If the clock was set back between two processes, the breaker's time begins now. */
-function notLater(state: BreakerState, nowMs: number): BreakerState {
-  return state.kind === "closed" ? state : { ...state, sinceMs: Math.min(state.sinceMs, nowMs) };
-}
-
-interface Slot {
-  readonly number: number;
-  requests: number;
-  failures: number;
-}
-
-const SLOTS = 10;
-
-/** Counts the failures of the last requests, in slots of time, so that it needs constant memory. */
-function createFailureWindow(trigger: FailureTrigger) {
-  const slotMs = trigger.windowMs / SLOTS;
-  let slots: Slot[] = [];
-  let inARow = 0;
-  return {
-    /** True if the trigger fires now. */
-    count(failed: boolean, nowMs: number): boolean {
-      const number = Math.floor(nowMs / slotMs);
-      slots = slots.filter((slot) => slot.number > number - SLOTS);
-      if (slots.at(-1)?.number !== number) slots.push({ number, requests: 0, failures: 0 });
-      const current = slots.at(-1);
-      if (current !== undefined) {
-        current.requests++;
-        if (failed) current.failures++;
-      }
-      inARow = failed ? inARow + 1 : 0;
-      return failed && (isTooLongARow(trigger, inARow) || isTooLargeAShare(trigger, slots));
-    },
-    clear() {
-      slots = [];
-      inARow = 0;
+    figures: (nowMs) => ({
+      ...(bucket && { tokens: bucket.tokensAt(nowMs) }),
+      ...(failures && { failures: failures.totals(nowMs) }),
+      ...(state.kind === "half-open" && { tests: { underWay: ramp.underWay, atMost: ramp.width } }),
+    }),
+    breaker: {
+      get opened() {
+        return openedOf(state);
+      },
+      get sinceMs() {
+        if (state.kind === "closed") return closedMs;
+        return state.kind === "open" ? state.sinceMs : state.halfOpenMs;
+      },
+      get dueMs() {
+        return state.kind === "open" ? state.sinceMs + sleepMs() : Number.POSITIVE_INFINITY;
+      },
+      advance(nowMs) {
+        if (isOver(nowMs)) step({ kind: "elapsed", nowMs }, "window", nowMs);
+        else step({ kind: "prolonged" }, "edit", nowMs);
+      },
+      recover(next, nowMs) {
+        if (next !== "") recovery = next; // a text that was removed and comes back is no new one
+        if (isClosed()) return;
+        step({ kind: "recovered", recovery: next }, "recovery", nowMs);
+        // An empty bucket would open the breaker again immediately.
+        if (isClosed()) bucket?.fill(nowMs);
+      },
     },
   };
-}
-
-function isTooLongARow({ consecutive }: FailureTrigger, inARow: number): boolean {
-  return consecutive !== undefined && inARow >= consecutive;
-}
-
-function isTooLargeAShare({ percent, minimumRequests }: FailureTrigger, slots: readonly Slot[]): boolean {
-  if (percent === undefined) return false;
-  const requests = slots.reduce((sum, slot) => sum + slot.requests, 0);
-  const failures = slots.reduce((sum, slot) => sum + slot.failures, 0);
-  return requests >= minimumRequests && failures * 100 >= percent * requests;
 }

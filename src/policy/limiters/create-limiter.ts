@@ -1,6 +1,6 @@
 // The limiters of all kinds. The breaker has a file of its own.
 import { BoundedMap } from "../../base/bounded-map.ts";
-import type { LimiterSpec } from "../policy.ts";
+import type { BucketSpec, LimiterSpec } from "../policy.ts";
 import { type BreakerOptions, createBreaker } from "./breaker.ts";
 import { hasFailed, type Limiter, PASS } from "./limiter.ts";
 import { createObjectBuckets } from "./object-buckets.ts";
@@ -42,7 +42,7 @@ function createBucket(
     case "Policy":
       return createSharedBucket(spec, startMs, wanted);
     case undefined:
-      return { ...createTokenBucket(spec, startMs), state: () => "Closed" };
+      return createOwnBucket(spec, startMs);
     default:
       return spec.per satisfies never;
   }
@@ -53,28 +53,59 @@ const DENY: Limiter = {
   ask: () => ({ kind: "open", waitMs: Number.POSITIVE_INFINITY }),
   charge: () => undefined,
   state: () => "Opened",
+  edit: ({ kind }) => kind === "deny",
+  figures: () => ({}),
 };
 
 /** Its effect on other rules is withoutExempted's (exemptions.ts). */
-const EXEMPT: Limiter = { ask: () => PASS, charge: () => undefined, state: () => "Closed" };
+const EXEMPT: Limiter = {
+  ask: () => PASS,
+  charge: () => undefined,
+  state: () => "Closed",
+  edit: ({ kind }) => kind === "exempt",
+  figures: () => ({}),
+};
+
+function createOwnBucket(spec: BucketSpec, startMs: number): Limiter {
+  const bucket = createTokenBucket(spec, startMs);
+  return {
+    ask: bucket.ask,
+    charge: bucket.charge,
+    state: () => "Closed",
+    edit(next, nowMs) {
+      if (next.kind !== "bucket" || next.per !== undefined) return false;
+      bucket.edit(next, nowMs);
+      return true;
+    },
+    figures: (nowMs) => ({ tokens: bucket.tokensAt(nowMs) }),
+  };
+}
 
 /** Nobody knows when a slot becomes free. */
 const SLOT_WAIT_MS = 1_000;
 
 /** A long-running request (a watch, a followed log) is released when its answer begins. */
-function createInFlightLimiter(max: number): Limiter {
+function createInFlightLimiter(firstMax: number): Limiter {
+  let max = firstMax;
   let used = 0;
+  const ticket = {
+    release() {
+      used--;
+    },
+  };
   return {
     ask: () => (used < max ? PASS : { kind: "limited", waitMs: SLOT_WAIT_MS }),
     charge() {
       used++;
-      return {
-        release() {
-          used--;
-        },
-      };
+      return ticket;
     },
     state: () => "Closed",
+    edit(next) {
+      if (next.kind !== "in-flight") return false;
+      ({ max } = next);
+      return true;
+    },
+    figures: () => ({ inFlight: used }),
   };
 }
 
@@ -83,8 +114,8 @@ const MAX_KEYS = 4_096;
 const MAX_DOUBLINGS = 40;
 
 /** Beyond MAX_KEYS objects that fail, the object whose last failure is oldest is forgotten. */
-function createBackoffLimiter(spec: Extract<LimiterSpec, { kind: "backoff" }>): Limiter {
-  const { baseMs, maxMs, failures: threshold } = spec;
+function createBackoffLimiter(first: Extract<LimiterSpec, { kind: "backoff" }>): Limiter {
+  let { baseMs, maxMs, failures: threshold } = first;
   const failing = new BoundedMap<string, { readonly failures: number; readonly untilMs: number }>(MAX_KEYS);
   const waitAfter = (failures: number) => Math.min(maxMs, baseMs * 2 ** Math.min(MAX_DOUBLINGS, failures - threshold));
   return {
@@ -105,5 +136,11 @@ function createBackoffLimiter(spec: Extract<LimiterSpec, { kind: "backoff" }>): 
       },
     }),
     state: () => "Closed",
+    edit(next) {
+      if (next.kind !== "backoff") return false;
+      ({ baseMs, maxMs, failures: threshold } = next);
+      return true;
+    },
+    figures: () => ({ failing: failing.size }),
   };
 }

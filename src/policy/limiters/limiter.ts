@@ -1,16 +1,32 @@
 // The interface of all limiters. Invariant: `ask` changes nothing, so that a request that one rule refuses
 // costs nothing in another one. Times are milliseconds of one clock that never goes back.
+import type { LimiterSpec } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
-import type { BreakerState } from "./breaker-state.ts";
+import type { OpenCause, Opened } from "./breaker-state.ts";
 
 export type Decision =
   | { readonly kind: "pass" }
   /** The request may come again after `waitMs`; Infinity if no wait helps. */
   | { readonly kind: "limited"; readonly waitMs: number }
-  /** Nothing passes for `waitMs`; Infinity until a person acts. */
-  | { readonly kind: "open"; readonly waitMs: number };
+  /** Nothing passes for `waitMs`; Infinity until a person acts. `opens`: this very request opens the breaker. */
+  | { readonly kind: "open"; readonly waitMs: number; readonly opens?: true };
 
+/** The only decision of this kind: it is compared by identity. */
 export const PASS: Decision = { kind: "pass" };
+
+export type LimiterState = "Closed" | "HalfOpen" | "Opened";
+
+/** Why a breaker has changed its state. Bounded, because it is a label. */
+export type MoveReason =
+  | OpenCause
+  /** Its time is over. */
+  | "window"
+  /** Enough requests have passed. */
+  | "tests"
+  /** A person has asked for it. */
+  | "recovery"
+  /** An edit has made its time longer. */
+  | "edit";
 
 export type Outcome =
   // `tookMs` is from the request to the headers of the answer, without the time in the proxy's own queues.
@@ -33,16 +49,45 @@ export interface Limiter {
   ask(request: PolicyRequest, nowMs: number): Decision;
   /** The request passes. */
   charge(request: PolicyRequest, nowMs: number): Ticket | undefined;
-  /** The request is refused because this limiter's decision was not "pass". */
+  /** The request is refused by this limiter's decision, which is "limited" or has `opens`. */
   refuse?(request: PolicyRequest, nowMs: number): void;
-  state(): "Closed" | "Opened";
-  /** The process must not lose this state when it restarts. */
-  stored?(): BreakerState;
+  state(): LimiterState;
+  /** Takes the new form of the rule and keeps its state. False: the form is of another kind. */
+  edit(spec: LimiterSpec, nowMs: number): boolean;
+  /** How close it is to its limit, for people. */
+  figures(nowMs: number): Figures;
+  readonly breaker?: BreakerControl;
   /** Only of a bucket that pods divide: see shared-bucket.ts. */
   setShare?(millionths: number, nowMs: number): void;
   wantsMore?(nowMs: number): boolean;
+}
+
+export interface BreakerControl {
+  /** What a restart must not lose; undefined while the breaker is closed. */
+  readonly opened: Opened | undefined;
+  /** When its state began; undefined if it has been closed since the start of the process. */
+  readonly sinceMs: number | undefined;
+  /** When `advance` has something to do: its time is over. */
+  readonly dueMs: number;
+  /** Must be called before `ask` once the time has come, and after each edit. */
+  advance(nowMs: number): void;
   /** The rule has this `recovery` now. A breaker that closes by it has a full bucket again. */
-  recover?(recovery: string, nowMs: number): void;
+  recover(recovery: string, nowMs: number): void;
+}
+
+export interface Figures {
+  readonly tokens?: number;
+  readonly inFlight?: number;
+  /** Objects with a bucket of their own. The tokens are those of the others. */
+  readonly objects?: number;
+  /** Of a bucket that pods divide. */
+  readonly shareInMillionths?: number;
+  /** Objects with failures. */
+  readonly failing?: number;
+  /** Of the requests within the window of the trigger. */
+  readonly failures?: { readonly requests: number; readonly failures: number; readonly inARow: number };
+  /** Requests that test the server: the breaker is half-open. */
+  readonly tests?: { readonly underWay: number; readonly atMost: number };
 }
 
 /** kube-apiserver gives up a request after this time (--request-timeout), so a longer silence is a failure. */
@@ -65,4 +110,22 @@ export function hasFailed(outcome: Outcome, slowerThanMs?: number): boolean | un
     default:
       return outcome satisfies never;
   }
+}
+
+/** The end of a sentence about a failure: "12 of 20 requests failed, the last with 503". */
+export function outcomeText(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case "failed":
+      return "without an answer";
+    case "abandoned":
+      return `without an answer for ${seconds(outcome.afterMs)} s`;
+    case "answered":
+      return outcome.status >= 500 || outcome.status === 429 ? `with ${outcome.status}` : `after ${seconds(outcome.tookMs)} s`;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 100) / 10;
 }

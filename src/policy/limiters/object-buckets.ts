@@ -3,16 +3,15 @@
 import type { BucketSpec } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
 import type { Limiter } from "./limiter.ts";
-import { createTokenBucket } from "./token-bucket.ts";
-
-type TokenBucket = ReturnType<typeof createTokenBucket>;
+import { createTokenBucket, type TokenBucket } from "./token-bucket.ts";
 
 /** Objects beyond this number share one bucket, until others have a full bucket again. */
 export const MAX_OBJECTS = 4_096;
 /** A look at all buckets costs a tenth of a millisecond. */
 const SWEEP_EVERY_MS = 1_000;
 
-export function createObjectBuckets(spec: BucketSpec, startMs: number): Limiter {
+export function createObjectBuckets(first: BucketSpec, startMs: number): Limiter {
+  let spec = first;
   const buckets = new Map<string, TokenBucket>();
   /** For objects that find no room. */
   const rest = createTokenBucket(spec, startMs);
@@ -36,6 +35,13 @@ export function createObjectBuckets(spec: BucketSpec, startMs: number): Limiter 
       return bucket.charge(request, nowMs);
     },
     state: () => "Closed",
+    edit(next, nowMs) {
+      if (next.kind !== "bucket" || next.per !== "Object") return false;
+      spec = next;
+      for (const bucket of [rest, ...buckets.values()]) bucket.edit(spec, nowMs);
+      return true;
+    },
+    figures: (nowMs) => ({ objects: buckets.size, tokens: rest.tokensAt(nowMs) }),
   };
 }
 

@@ -22,7 +22,8 @@ const NO_SHARE_WAIT_MS = 1_000;
 export const WANT_MS = 30_000;
 
 /** @param wanted called when the pod begins to want more */
-export function createSharedBucket(spec: BucketSpec, startMs: number, wanted: () => void): SharedBucket {
+export function createSharedBucket(first: BucketSpec, startMs: number, wanted: () => void): SharedBucket {
+  let spec = first;
   let share = 0;
   let wantedMs = Number.NEGATIVE_INFINITY;
   let bucket = createTokenBucket({ perSecond: 0, burst: 0 }, startMs);
@@ -34,6 +35,12 @@ export function createSharedBucket(spec: BucketSpec, startMs: number, wanted: ()
     wantedMs = nowMs;
     if (isNew) wanted();
   };
+  /** @param tokens as far as there is room for them */
+  const deal = (tokens: number, nowMs: number) => {
+    // A share of less than one token would let nothing through.
+    burst = share === 0 ? 0 : Math.max(1, Math.floor((spec.burst * share) / WHOLE));
+    bucket = createTokenBucket({ perSecond: (spec.perSecond * share) / WHOLE, burst }, nowMs, tokens);
+  };
   return {
     get millionths() {
       return share;
@@ -41,13 +48,17 @@ export function createSharedBucket(spec: BucketSpec, startMs: number, wanted: ()
     wantsMore,
     setShare(millionths, nowMs) {
       if (millionths === share) return;
-      // A share of less than one token would let nothing through.
-      burst = millionths === 0 ? 0 : Math.max(1, Math.floor((spec.burst * millionths) / WHOLE));
-      const tokens = isFirst ? burst : bucket.tokensAt(nowMs);
-      bucket = createTokenBucket({ perSecond: (spec.perSecond * millionths) / WHOLE, burst }, nowMs, tokens);
       share = millionths;
+      deal(isFirst ? Number.POSITIVE_INFINITY : bucket.tokensAt(nowMs), nowMs);
       isFirst = false;
     },
+    edit(next, nowMs) {
+      if (next.kind !== "bucket" || next.per !== "Policy") return false;
+      spec = next;
+      deal(bucket.tokensAt(nowMs), nowMs);
+      return true;
+    },
+    figures: (nowMs) => ({ tokens: bucket.tokensAt(nowMs), shareInMillionths: share }),
     ask(request, nowMs) {
       return burst === 0 ? { kind: "limited", waitMs: NO_SHARE_WAIT_MS } : bucket.ask(request, nowMs);
     },

@@ -7,12 +7,19 @@ import { type Decision, PASS } from "./limiter.ts";
 /** Rounding errors of this size must not make a full bucket refuse a request. */
 const EPSILON = 1e-9;
 
-/** @param first the tokens at the start; default: the bucket is full */
-export function createTokenBucket({ perSecond, burst }: BucketSpec, startMs: number, first = burst) {
-  let tokens = Math.min(burst, first);
+export type TokenBucket = ReturnType<typeof createTokenBucket>;
+
+/** @param tokensAtStart default: the bucket is full */
+export function createTokenBucket(first: BucketSpec, startMs: number, tokensAtStart = first.burst) {
+  let { perSecond, burst } = first;
+  let tokens = Math.min(burst, tokensAtStart);
   let countedMs = startMs;
   const tokensAt = (nowMs: number) => Math.min(burst, tokens + (Math.max(0, nowMs - countedMs) / 1_000) * perSecond);
   const costOf = ({ isBulk }: PolicyRequest) => (isBulk ? Math.max(1, burst) : 1);
+  const setTokens = (count: number, nowMs: number) => {
+    tokens = count;
+    countedMs = Math.max(countedMs, nowMs);
+  };
   return {
     tokensAt,
     ask(request: PolicyRequest, nowMs: number): Decision {
@@ -23,8 +30,27 @@ export function createTokenBucket({ perSecond, burst }: BucketSpec, startMs: num
       return { kind: "limited", waitMs };
     },
     charge(request: PolicyRequest, nowMs: number): undefined {
-      tokens = Math.max(0, tokensAt(nowMs) - costOf(request));
-      countedMs = Math.max(countedMs, nowMs);
+      setTokens(Math.max(0, tokensAt(nowMs) - costOf(request)), nowMs);
+    },
+    /** The tokens stay, as far as there is room. */
+    edit(next: BucketSpec, nowMs: number): void {
+      setTokens(Math.min(tokensAt(nowMs), next.burst), nowMs);
+      ({ perSecond, burst } = next);
+    },
+    fill(nowMs: number): void {
+      setTokens(burst, nowMs);
+    },
+    /** Why it refuses the request, for people. */
+    figure(request: PolicyRequest, nowMs: number): string {
+      const { isBulk } = request;
+      if (isBulk) return `a deletecollection takes all tokens: ${rounded(tokensAt(nowMs))} of ${burst} were left`;
+      if (perSecond === 0) return `no token left: burst ${burst}, and none comes back`;
+      const rate = perSecond >= 1 ? `${rounded(perSecond)} each second` : `1 each ${rounded(1 / perSecond)} s`;
+      return `no token left: burst ${burst}, ${rate}`;
     },
   };
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
 }

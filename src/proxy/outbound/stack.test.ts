@@ -28,7 +28,7 @@ function layerNames(): string[] {
   };
   const accessLog = createAccessLog({ share: 0, random, log });
   const [streamMetrics, plans] = [createStreamMetrics(registry), createPlanLog(clock)];
-  const policies = createPolicies({ clock, random, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
+  const policies = createPolicies({ clock, random, log, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
   return outboundLayers({ session, policies, apiServer, metrics, streamMetrics, plans, accessLog, clock, random, log }).map(
     ({ name }) => name,
   );

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { egressRequest, egressRule, limitRule, policyRequest } from "../../../test/support/policies.ts";
 import { runningPolicies } from "../../../test/support/running-policies.ts";
+import { type Logger, silentLogger } from "../../base/log.ts";
 import { type BreakerSpec, NO_POLICIES } from "../../policy/policy.ts";
 
 const GET = policyRequest("GET /api/v1/namespaces/a/pods/p");
@@ -12,15 +13,15 @@ describe("the report to the manager", () => {
     expect(policies.report).toEqual({ digest: "digest", rules: [] });
     const openedMs = clock.now();
     for (let i = 0; i < 2; i++) policies.limit(GET);
-    expect(policies.report.rules).toEqual([
-      { uid: "uid-1", rule: "rule", opened: true, sinceMs: openedMs, halfOpen: false, cause: "" },
-    ]);
+    const row = { uid: "uid-1", rule: "rule", cause: "no token left: burst 1, 1 each second" };
+    expect(policies.report.rules).toEqual([{ ...row, opened: true, sinceMs: openedMs, halfOpen: false }]);
+    // Nobody sends anything.
     await clock.advance(10_000);
-    const probe = policies.limit(GET);
-    if (probe.kind === "permitted") probe.permit.settle({ kind: "answered", status: 200, tookMs: 1 });
-    expect(policies.report.rules).toEqual([
-      { uid: "uid-1", rule: "rule", opened: false, sinceMs: openedMs + 10_000, halfOpen: false, cause: "" },
-    ]);
+    expect(policies.report.rules).toEqual([{ ...row, opened: true, sinceMs: openedMs + 10_000, halfOpen: true }]);
+    await clock.advance(10_000);
+    const test = policies.limit(GET);
+    if (test.kind === "permitted") test.permit.settle({ kind: "answered", status: 200, tookMs: 1 });
+    expect(policies.report.rules).toEqual([{ ...row, opened: false, sinceMs: openedMs + 20_000, halfOpen: false, cause: "" }]);
   });
 
   it("forgets a rule that is gone", () => {
@@ -30,12 +31,13 @@ describe("the report to the manager", () => {
     expect(policies.report).toEqual({ digest: "other", rules: [] });
   });
 
-  it("does not know a rule that comes back", () => {
+  it("leaves out a rule while it is off, and has its breaker open when it comes back (D10)", () => {
     const { policies } = runningPolicies({ limits: [limitRule(BREAKER)] });
     for (let i = 0; i < 2; i++) policies.limit(GET);
     policies.enforce(NO_POLICIES, "none");
+    expect(policies.report).toEqual({ digest: "none", rules: [] });
     policies.enforce({ ...NO_POLICIES, limits: [limitRule(BREAKER)] }, "again");
-    expect(policies.report).toEqual({ digest: "again", rules: [] });
+    expect(policies.report).toMatchObject({ digest: "again", rules: [{ opened: true }] });
   });
 
   it("lists 64 rules at most, open ones first", () => {
@@ -43,6 +45,56 @@ describe("the report to the manager", () => {
     const { policies } = runningPolicies({ limits });
     for (let i = 0; i < 2; i++) policies.limit(GET);
     expect(policies.report.rules).toHaveLength(64);
+  });
+});
+
+describe("a change of a breaker", () => {
+  /** A logger that keeps its lines. */
+  function recording() {
+    const lines: string[] = [];
+    const line = (level: string) => (fields: { reason?: string; cause?: string; mode?: string }, text: string) =>
+      lines.push(`${level} ${text} (${fields.mode}, ${fields.reason}, ${fields.cause})`);
+    return { lines, log: { ...silentLogger(), warn: line("warn"), info: line("info") } as unknown as Logger };
+  }
+
+  it("is logged and counted with its cause, and half-opening needs no request (D7)", async () => {
+    const { lines, log } = recording();
+    const { policies, clock, registry } = runningPolicies({ limits: [limitRule(BREAKER)] }, log);
+    for (let i = 0; i < 5; i++) policies.limit(GET);
+    const gauge = async () => /breaker_open\{rule="guard\/rule"\} 1/.test(await registry.metrics());
+    expect(await gauge()).toBe(true);
+    await clock.advance(10_000);
+    expect(await gauge()).toBe(false);
+    policies.enforce({ ...NO_POLICIES, limits: [limitRule(BREAKER, { recovery: "by hand" })] }, "next");
+    const cause = "no token left: burst 1, 1 each second";
+    expect(lines).toEqual([
+      `warn a breaker has opened (Enforce, rate, ${cause})`,
+      `info a breaker is half-open: the next requests test the server (Enforce, window, ${cause})`,
+      "info a breaker has closed (Enforce, recovery, )",
+    ]);
+    const text = await registry.metrics();
+    for (const labels of ['to="Opened",cause="rate"', 'to="HalfOpen",cause="window"', 'to="Closed",cause="recovery"'])
+      expect(text).toContain(`ctrlmesh_proxy_breaker_transitions_total{rule="guard/rule",${labels}} 1`);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("in the shadow is logged and not counted", async () => {
+    const { lines, log } = recording();
+    const { policies, registry } = runningPolicies({ limits: [limitRule(BREAKER, { mode: "Shadow" })] }, log);
+    for (let i = 0; i < 2; i++) policies.limit(GET);
+    expect(lines).toEqual(["warn a breaker has opened (Shadow, rate, no token left: burst 1, 1 each second)"]);
+    expect(await registry.metrics()).not.toMatch(/transitions_total\{/);
+  });
+
+  it("has its own label, however many rules have decided before (D26)", async () => {
+    const calm = Array.from({ length: 100 }, (_, at) =>
+      limitRule({ kind: "bucket", perSecond: 1, burst: 1_000 }, { name: `calm-${at}` }),
+    );
+    const { policies, registry } = runningPolicies({ limits: [...calm, limitRule(BREAKER, { name: "last" })] });
+    for (let i = 0; i < 2; i++) policies.limit(GET);
+    const text = await registry.metrics();
+    expect(text).toContain('breaker_open{rule="guard/last"} 1');
+    expect(text).toContain('breaker_transitions_total{rule="guard/last",to="Opened",cause="rate"} 1');
   });
 });
 

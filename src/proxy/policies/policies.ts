@@ -1,30 +1,34 @@
 // The policies that this proxy enforces. Invariants: limits fail static, so the last ones stay in force
 // without a manager and over a restart; faults fail off, so a fault that nobody can take back ends by itself;
-// a client that leaves ends its delay.
+// a client that leaves ends its delay; each change of a breaker is logged, counted and reported.
 import type { AbortSource } from "../../base/abort.ts";
-import { type Clock, sleep } from "../../base/clock.ts";
+import { type Clock, sleep, type Timer } from "../../base/clock.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import { createEgressRules, type EgressDecision } from "../../policy/egress-rules.ts";
-import { createEngine, type Engine, type LimitDecision, type StoredBreaker, shareKeyOf } from "../../policy/engine/engine.ts";
+import {
+  createEngine,
+  type Engine,
+  type LimitDecision,
+  type StoredBreaker,
+  stateKeyOf,
+  type Transition,
+} from "../../policy/engine/engine.ts";
 import { type Abort, type Delay, drawAbort, drawDelay } from "../../policy/engine/faults.ts";
 import { createMatcher, type Matcher } from "../../policy/matcher.ts";
 import { type EgressRule, type FaultRule, NO_POLICIES, type PolicySet, ruleName } from "../../policy/policy.ts";
 import type { PolicyRequest } from "../../policy/policy-request.ts";
 import type { BudgetShare } from "../../wire/budget-type.ts";
 import type { PolicyReportMessage, RuleStateMessage } from "../../wire/messages.ts";
+import { describeRules } from "./describe-rules.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
 
 export type RunningPolicies = ReturnType<typeof createPolicies>;
 
-/** What the layers and the egress proxy ask. */
+/** What the layers, the egress proxy and the debug pages ask. */
 export type Policies = Omit<
   RunningPolicies,
-  "enforce" | "openBreakers" | "report" | "onChange" | "share" | "wantsMore" | "onWant"
+  "restore" | "enforce" | "openBreakers" | "report" | "onChange" | "share" | "wantsMore" | "onWant"
 >;
-
-function keyOf({ uid, rule }: { readonly uid: string; readonly rule: string }): string {
-  return `${uid}/${rule}`;
-}
 
 /** For the access log. */
 export interface Waited {
@@ -32,7 +36,7 @@ export interface Waited {
   readonly rule: string;
 }
 
-export interface PoliciesOptions extends Pick<ProcessContext, "clock" | "random"> {
+export interface PoliciesOptions extends Pick<ProcessContext, "clock" | "random" | "log"> {
   /** 0 while the proxy follows a manager, Infinity if this process has followed none. */
   readonly managerAwayMs: () => number;
   readonly metrics: PolicyMetrics;
@@ -44,45 +48,59 @@ const FAULTS_END_MS = 60_000;
 const MAX_DELAYED = 256;
 const MAX_REPORTED = 64;
 
-export function createPolicies({ clock, random, managerAwayMs, metrics }: PoliciesOptions) {
+export function createPolicies({ clock, random, managerAwayMs, metrics, log }: PoliciesOptions) {
   // Wall time, so that it can be stored, but one that never goes back.
   const offsetMs = clock.now() - clock.monotonicMs();
   const now = () => offsetMs + clock.monotonicMs();
-  const listeners: (() => void)[] = [];
-  /** The breakers that closed in this process. */
-  const closedAt = new Map<string, RuleStateMessage>();
+  const listeners: ((hasMoved: boolean) => void)[] = [];
   let current: PolicySet = NO_POLICIES;
   let digest = "";
   let faults: Matcher<FaultRule> = createMatcher([]);
   let egress = createEgressRules([]);
-
-  const states = (): RuleStateMessage[] =>
-    engine.states().flatMap(({ rule: { origin }, breaker, state }) => {
-      const since = breaker !== undefined && breaker.kind !== "closed" ? breaker.sinceMs : undefined;
-      const key = keyOf(origin);
-      if (breaker === undefined || since === undefined) return closedAt.get(key) ?? [];
-      const halfOpen = breaker.kind === "probing";
-      return { uid: origin.uid, rule: origin.rule, opened: state === "Opened", sinceMs: since, halfOpen, cause: "" };
-    });
-  let before = new Map<string, RuleStateMessage>();
-  const changed = () => {
-    const open = new Map(states().flatMap((each) => (each.opened ? [[keyOf(each), each] as const] : [])));
-    for (const [key, each] of before)
-      if (!open.has(key)) closedAt.set(key, { ...each, opened: false, halfOpen: false, cause: "", sinceMs: now() });
-    for (const key of open.keys()) closedAt.delete(key);
-    before = open;
-    metrics.setOpen(engine.states().flatMap(({ rule }) => (open.has(keyOf(rule.origin)) ? [rule] : [])));
-    for (const listener of listeners) listener();
-  };
+  let timer: Timer | undefined;
   const wantListeners: (() => void)[] = [];
   const wanted = () => {
     for (const listener of wantListeners) listener();
   };
-  let engine: Engine = createEngine({ now, changed, wanted });
-  let shares: ReadonlyMap<string, number> = new Map();
 
+  /** Breakers half open without a request. */
+  const arm = () => {
+    timer?.cancel();
+    timer = Number.isFinite(engine.dueMs) ? clock.after(Math.max(0, engine.dueMs - now()), wake) : undefined;
+  };
+  const wake = () => {
+    engine.advance();
+    arm();
+  };
+  const changed = (transitions: readonly Transition[]) => {
+    for (const transition of transitions) {
+      metrics.moved(transition);
+      logTransition(transition, log);
+    }
+    metrics.setOpen(
+      engine
+        .states()
+        .flatMap(({ rule, opened, state }) =>
+          opened !== undefined && state === "Opened" && rule.mode === "Enforce" ? [rule] : [],
+        ),
+    );
+    arm();
+    for (const listener of listeners) listener(transitions.length > 0);
+  };
+  const startEngine = (stored: readonly StoredBreaker[]): Engine =>
+    createEngine({
+      now,
+      stored,
+      changed,
+      wanted,
+      countersOf: metrics.countersOf,
+      forgotten: (breaker) => log.warn(breaker, "an open breaker of a rule that is gone is forgotten for lack of room"),
+    });
+  let engine = startEngine([]);
+  let shares: ReadonlyMap<string, number> = new Map();
   const areFaultsOff = () => managerAwayMs() >= FAULTS_END_MS;
   const faultDeps = () => ({ matcher: faults, random, fired: metrics.decided });
+
   return {
     wait: createWait(clock, metrics),
     /** Without limits, callers need not ask `limit`. */
@@ -92,11 +110,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
     get hasFaults(): boolean {
       return current.faults.length > 0;
     },
-    limit(request: PolicyRequest): LimitDecision {
-      const limited = engine.decide(request);
-      for (const { rule, decision } of limited.decisions) metrics.decided(rule, decision.kind);
-      return limited;
-    },
+    limit: (request: PolicyRequest): LimitDecision => engine.decide(request),
     /** The request waits for so long, and then asks for an abort. */
     delay(request: PolicyRequest): Delay | undefined {
       return areFaultsOff() ? undefined : drawDelay(request, clock.now(), faultDeps());
@@ -120,37 +134,54 @@ export function createPolicies({ clock, random, managerAwayMs, metrics }: Polici
     get isAllowList(): boolean {
       return egress.isAllowList;
     },
-    /** @param stored the breakers before a restart of the process */
-    enforce(policies: PolicySet, nextDigest: string, stored?: readonly StoredBreaker[]): void {
+    /** The rules in force, for people. */
+    describe: (): readonly object[] => describeRules(engine.states(), engine.figures(), current, now()),
+    /** Before `enforce`. @param breakers those before a restart of the process */
+    restore(breakers: readonly StoredBreaker[]): void {
+      engine = startEngine(breakers);
+      engine.setShares(shares);
+    },
+    enforce(policies: PolicySet, nextDigest: string): void {
       current = policies;
       digest = nextDigest;
-      if (stored !== undefined) engine = createEngine({ now, stored, changed, wanted });
       faults = createMatcher(policies.faults);
       egress = createEgressRules(policies.egress);
       metrics.keep([...policies.limits, ...policies.faults, ...policies.egress]);
-      engine.setShares(shares);
       engine.update(policies.limits);
-      const kept = new Set(policies.limits.map(({ origin }) => keyOf(origin)));
-      for (const key of closedAt.keys()) if (!kept.has(key)) closedAt.delete(key);
     },
     /** What this pod has of the budgets that pods divide. They may come before their rules. */
     share(next: readonly BudgetShare[]): void {
-      shares = new Map(next.map((share) => [shareKeyOf(share), share.millionths]));
+      shares = new Map(next.map((share) => [stateKeyOf(share), share.millionths]));
       engine.setShares(shares);
     },
-    wantsMore: (share: Pick<BudgetShare, "uid" | "rule">): boolean => engine.wantsMore(shareKeyOf(share)),
+    wantsMore: (share: Pick<BudgetShare, "uid" | "rule">): boolean => engine.wantsMore(stateKeyOf(share)),
     /** Calls the listener when this pod begins to want a larger share. */
     onWant: (listener: () => void): void => void wantListeners.push(listener),
     get openBreakers(): readonly StoredBreaker[] {
       return engine.openBreakers();
     },
     get report(): PolicyReportMessage {
-      const rules = states().sort((a, b) => Number(b.opened) - Number(a.opened));
+      const rules = engine.states().flatMap(({ rule: { origin }, state, sinceMs, opened }): RuleStateMessage[] => {
+        if (sinceMs === undefined) return [];
+        const { figure: cause = "" } = opened ?? {};
+        return [
+          { uid: origin.uid, rule: origin.rule, opened: opened !== undefined, sinceMs, halfOpen: state === "HalfOpen", cause },
+        ];
+      });
+      rules.sort((a, b) => Number(b.opened) - Number(a.opened));
       return { digest, rules: rules.slice(0, MAX_REPORTED) };
     },
     /** Calls the listener after every change of the rules or of a breaker. */
-    onChange: (listener: () => void): void => void listeners.push(listener),
+    onChange: (listener: (hasMoved: boolean) => void): void => void listeners.push(listener),
   };
+}
+
+function logTransition({ rule: { origin, mode }, to, reason, figure }: Transition, log: ProcessContext["log"]): void {
+  const { kind, namespace, name, rule } = origin;
+  const fields = { kind, policy: `${namespace}/${name}`, rule, mode, reason, cause: figure };
+  if (to === "Opened") log.warn(fields, "a breaker has opened");
+  else if (to === "HalfOpen") log.info(fields, "a breaker is half-open: the next requests test the server");
+  else log.info(fields, "a breaker has closed");
 }
 
 function createWait(clock: Clock, metrics: Pick<PolicyMetrics, "delayed" | "delaySkipped">) {

@@ -1,70 +1,74 @@
-// The last good policies and the open breakers in the state folder. Invariant: what is read is whole and was
-// written by this pod, or it is nothing.
+// The last good policies in the state folder. Invariant: what is read is whole and was written by this pod, or
+// it is nothing, and then the proxy waits for the manager.
 import { z } from "zod";
 import type { Logger } from "../../base/log.ts";
 import type { StoredBreaker } from "../../policy/engine/engine.ts";
 import type { PodRef } from "../../wire/messages.ts";
 import { POLICY, type PolicyResource, readPolicies } from "../../wire/policy-type.ts";
 import { isSamePod, OWNER, type StateFolder } from "../state/state-folder.ts";
+import { CAUSE } from "./breaker-file.ts";
 
-export interface StoredPolicies {
-  readonly resource: PolicyResource;
-  readonly breakers: readonly StoredBreaker[];
-}
+export type StoredPolicies =
+  /** `breakers`: from a version that stored them here. */
+  | { readonly kind: "policies"; readonly resource: PolicyResource; readonly breakers: readonly StoredBreaker[] }
+  /** The manager has said that it sends no policies. */
+  | { readonly kind: "none" };
 
 export type PolicyFile = ReturnType<typeof createPolicyFile>;
 
 const FORMAT = 1;
 
-const opened = { sinceMs: z.number(), cause: z.enum(["rate", "failures"]), recovery: z.string() };
-const CONTENT = z.object({
-  format: z.literal(FORMAT),
-  pod: OWNER,
+const HEAD = { format: z.literal(FORMAT), pod: OWNER };
+const OLD_STATE = z.object({ sinceMs: z.number(), cause: CAUSE, recovery: z.string() });
+/** The old key has the uid, the rule and its limiter. */
+const OLD_KEY = z.tuple([z.string(), z.string()], z.unknown());
+const POLICIES = z.object({
+  ...HEAD,
   version: z.number(),
   digest: z.string(),
   body: z.string(),
-  breakers: z.array(
-    z.object({
-      key: z.string(),
-      state: z.discriminatedUnion("kind", [
-        z.object({ kind: z.literal("open"), ...opened }),
-        z.object({ kind: z.literal("probing"), ...opened }),
-      ]),
-    }),
-  ),
+  breakers: z.array(z.object({ key: z.string(), state: OLD_STATE })).default([]),
 });
+const NONE = z.object({ ...HEAD, none: z.literal(true) });
+const CONTENT = z.union([NONE, POLICIES]);
 
 export function createPolicyFile({ policies: slot }: Pick<StateFolder, "policies">, pod: PodRef, log: Logger) {
+  const save = async (read: () => z.input<typeof CONTENT>) => {
+    // Rules that no longer hold must not come back.
+    await slot.save(() => ({ text: () => JSON.stringify(read()), onFullDisk: "remove" }));
+  };
   return {
     async load(): Promise<StoredPolicies | undefined> {
       try {
         const text = await slot.read();
         if (text === undefined) return undefined;
-        const { pod: owner, version, digest, body, breakers } = CONTENT.parse(JSON.parse(text));
-        if (!isSamePod(owner, pod)) return undefined;
-        return { resource: readPolicies(Buffer.from(body), { version, digest }).resource, breakers };
+        const content = CONTENT.parse(JSON.parse(text));
+        if (!isSamePod(content.pod, pod)) return undefined;
+        if ("none" in content) return { kind: "none" };
+        const { version, digest, body } = content;
+        const { resource } = readPolicies(Buffer.from(body), { version, digest });
+        return { kind: "policies", resource, breakers: content.breakers.map(fromOldBreaker) };
       } catch (error) {
         log.warn({ err: error, path: slot.path }, "stored policies ignored");
         return undefined;
       }
     },
-    /** Resolves when the newest state is stored, or the old one is removed. */
-    async save(read: () => StoredPolicies): Promise<void> {
-      // Rules that no longer hold must not come back.
-      await slot.save(() => ({ text: textOf(read(), pod), onFullDisk: "remove" }));
-    },
+    /** Resolves when the newest policies are stored, or the old ones are removed. */
+    save: (read: () => PolicyResource): Promise<void> =>
+      save(() => {
+        const resource = read();
+        const body = Buffer.from(POLICY.encode(resource)).toString("utf8");
+        return { format: FORMAT, pod, version: resource.version, digest: resource.digest, body };
+      }),
+    /** Stores that the manager sends none. */
+    saveNone: (): Promise<void> => save(() => ({ format: FORMAT, pod, none: true })),
     async idle(): Promise<void> {
       await slot.idle();
     },
   };
 }
 
-function textOf({ resource, breakers }: StoredPolicies, pod: PodRef): () => string {
-  return () => {
-    const { version, digest } = resource;
-    const body = Buffer.from(POLICY.encode(resource)).toString("utf8");
-    const open = breakers.flatMap(({ key, state }) => (state.kind === "closed" ? [] : [{ key, state }]));
-    const content: z.input<typeof CONTENT> = { format: FORMAT, pod, version, digest, body, breakers: open };
-    return JSON.stringify(content);
-  };
+function fromOldBreaker({ key, state }: z.output<typeof POLICIES>["breakers"][number]): StoredBreaker {
+  const [uid, rule] = OLD_KEY.parse(JSON.parse(key));
+  return { uid, rule, ...state, figure: "" };
 }

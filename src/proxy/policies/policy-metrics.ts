@@ -1,24 +1,40 @@
-// Metrics of policies. Invariant: the number of time series is bounded: beyond 64 rules in force all others
-// count as `other`. The series of a rule end with it.
+// Metrics of policies. Invariants: the number of time series is bounded: of each metric 64 rules in force have
+// series of their own, and all others count as `other`; so a breaker that opens has its own, whatever decided
+// before. The series of a rule end with it. A decision is an addition: the labels are read at a scrape.
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { DecisionCounters, Transition } from "../../policy/engine/engine.ts";
 import { type EgressRule, type FaultRule, type LimitRule, ruleName } from "../../policy/policy.ts";
 
 type Rule = Pick<LimitRule | FaultRule | EgressRule, "origin" | "mode">;
 
 export type PolicyMetrics = ReturnType<typeof createPolicyMetrics>;
 
-type DecisionLabels = Record<"kind" | "rule" | "decision" | "mode", string>;
-
 const MAX_RULES = 64;
 const OTHER = "other";
 
 export function createPolicyMetrics(registry: Registry) {
   const registers = [registry];
-  const decisions = new Counter({
+  const decisions = createRuleSeries(["kind", "rule", "decision", "mode"]);
+  const transitions = createRuleSeries(["rule", "to", "cause"]);
+  new Counter({
     name: "ctrlmesh_proxy_policy_decisions_total",
     help: "Decisions of the rules of policies about requests. In the mode Shadow a decision changes nothing.",
     labelNames: ["kind", "rule", "decision", "mode"],
     registers,
+    collect() {
+      this.reset();
+      for (const { labels, value } of decisions.cells()) this.inc(labels, value);
+    },
+  });
+  new Counter({
+    name: "ctrlmesh_proxy_breaker_transitions_total",
+    help: "How often the breaker of each enforced rule has opened, half opened and closed, by the cause.",
+    labelNames: ["rule", "to", "cause"],
+    registers,
+    collect() {
+      this.reset();
+      for (const { labels, value } of transitions.cells()) this.inc(labels, value);
+    },
   });
   const open = new Gauge({
     name: "ctrlmesh_proxy_breaker_open",
@@ -37,33 +53,62 @@ export function createPolicyMetrics(registry: Registry) {
     help: "Delays of fault rules that were left out, because 256 requests were delayed already.",
     registers,
   });
-  /** The rules that have a label of their own, each with the label sets under which it was counted. */
-  const seriesOf = new Map<string, Map<string, DecisionLabels>>();
-  const label = ({ origin }: Pick<Rule, "origin">) => {
-    const rule = ruleName(origin);
-    if (!seriesOf.has(rule) && seriesOf.size < MAX_RULES) seriesOf.set(rule, new Map());
-    return seriesOf.has(rule) ? rule : OTHER;
-  };
+  const decisionCell = ({ origin, mode }: Rule, decision: string) =>
+    decisions.cell(ruleName(origin), { kind: origin.kind, decision, mode });
   return {
     /** Forgets all other rules. */
     keep(rules: readonly Rule[]): void {
       const kept = new Set(rules.map(({ origin }) => ruleName(origin)));
-      for (const [rule, series] of seriesOf) {
-        if (kept.has(rule)) continue;
-        for (const labels of series.values()) decisions.remove(labels);
-        seriesOf.delete(rule);
-      }
+      decisions.keep(kept);
+      transitions.keep(kept);
     },
-    decided(rule: Rule, decision: "pass" | "limited" | "open" | "delay" | "abort" | "deny"): void {
-      const labels = { kind: rule.origin.kind, rule: label(rule), decision, mode: rule.mode };
-      seriesOf.get(labels.rule)?.set(`${labels.kind} ${decision} ${labels.mode}`, labels);
-      decisions.inc(labels);
+    countersOf: (rule: Rule): DecisionCounters => ({
+      pass: decisionCell(rule, "pass"),
+      limited: decisionCell(rule, "limited"),
+      open: decisionCell(rule, "open"),
+    }),
+    decided(rule: Rule, decision: "pass" | "delay" | "abort" | "deny"): void {
+      decisionCell(rule, decision).value++;
     },
-    setOpen(openRules: readonly LimitRule[]): void {
+    moved({ rule: { origin, mode }, to, reason }: Transition): void {
+      if (mode === "Enforce") transitions.cell(ruleName(origin), { to, cause: reason }).value++;
+    },
+    /** @param openRules those that are enforced */
+    setOpen(openRules: readonly Rule[]): void {
       open.reset();
-      for (const rule of openRules) if (rule.mode === "Enforce") open.set({ rule: label(rule) }, 1);
+      for (const [at, { origin }] of openRules.entries()) open.set({ rule: at < MAX_RULES ? ruleName(origin) : OTHER }, 1);
     },
     delayed: (seconds: number) => delays.observe(seconds),
     delaySkipped: () => skipped.inc(),
+  };
+}
+
+interface Cell {
+  readonly labels: Readonly<Record<string, string>>;
+  value: number;
+}
+
+/** The counts of one metric, by rule and further labels. @param labelNames in the order of the output */
+function createRuleSeries(labelNames: readonly string[]) {
+  const byRule = new Map<string, Map<string, Cell>>([[OTHER, new Map()]]);
+  return {
+    /** The cell counts until `keep` forgets its rule. */
+    cell(rule: string, others: Readonly<Record<string, string>>): Cell {
+      if (!byRule.has(rule) && byRule.size <= MAX_RULES) byRule.set(rule, new Map());
+      const name = byRule.has(rule) ? rule : OTHER;
+      const cells = byRule.get(name) ?? new Map<string, Cell>();
+      const key = Object.values(others).join(" ");
+      const known = cells.get(key);
+      if (known !== undefined) return known;
+      const labels = Object.fromEntries(labelNames.map((each) => [each, each === "rule" ? name : (others[each] ?? "")]));
+      const cell: Cell = { labels, value: 0 };
+      cells.set(key, cell);
+      return cell;
+    },
+    keep(rules: ReadonlySet<string>): void {
+      for (const rule of byRule.keys()) if (rule !== OTHER && !rules.has(rule)) byRule.delete(rule);
+    },
+    /** What has happened at least once. */
+    cells: (): Cell[] => [...byRule.values()].flatMap((cells) => [...cells.values()].filter(({ value }) => value > 0)),
   };
 }

@@ -2,7 +2,7 @@
 import type { Random } from "../../base/clock.ts";
 import { type Status, StatusError } from "../../kube/status.ts";
 import type { RefusedBy } from "../../policy/engine/engine.ts";
-import type { RuleOrigin } from "../../policy/policy.ts";
+import { RECOVER_ANNOTATION, type RuleOrigin } from "../../policy/policy.ts";
 
 export class PolicyError extends StatusError {
   override readonly status: Status;
@@ -34,8 +34,13 @@ export function waitSeconds({ refusal: { waitMs } }: RefusedBy): number | undefi
 
 export function refusalText(refused: RefusedBy): string {
   const seconds = waitSeconds(refused);
+  const { rule } = refused;
   const what = refused.refusal.kind === "limited" ? "limited" : "refused";
-  return `${what} by ${nameOfRule(refused.rule.origin)}${seconds === undefined ? "" : `: try again in ${seconds} s`}`;
+  const by = `${what} by ${nameOfRule(rule.origin)}`;
+  if (seconds !== undefined) return `${by}: try again in ${seconds} s`;
+  if (rule.limiter.kind !== "breaker") return by;
+  // Manual: no time closes it.
+  return `${by}: the breaker stays open until the annotation ${RECOVER_ANNOTATION} of ${rule.origin.kind} ${rule.origin.namespace}/${rule.origin.name} has another text`;
 }
 
 /** The value of Retry-After. It is spread, so that not all waiting clients come back at one moment. */

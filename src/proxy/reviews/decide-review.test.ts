@@ -3,6 +3,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { limitRule } from "../../../test/support/policies.ts";
 import { readReview } from "../../../test/support/read-review.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { silentLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { createPolicies } from "../policies/policies.ts";
 import { createPolicyMetrics } from "../policies/policy-metrics.ts";
@@ -22,7 +23,7 @@ const ADMISSIONS = [{ apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], r
 function world() {
   const session = createEnforcer();
   const registry = createRegistry("proxy", "test");
-  const common = { clock: createFakeClock(), random: () => 0, managerAwayMs: () => 0 };
+  const common = { clock: createFakeClock(), random: () => 0, log: silentLogger(), managerAwayMs: () => 0 };
   const policies = createPolicies({ ...common, metrics: createPolicyMetrics(registry) });
   const deps = { session, policies, before: createPlacesBefore() };
   const decide = (more: Partial<ReviewQuestion> = {}) =>

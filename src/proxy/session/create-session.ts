@@ -8,6 +8,7 @@ import { PEERS } from "../../wire/peer-type.ts";
 import { POLICY } from "../../wire/policy-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
+import { createBreakerFile } from "../policies/breaker-file.ts";
 import { createPolicies } from "../policies/policies.ts";
 import { createPolicyFile } from "../policies/policy-file.ts";
 import { createPolicyMetrics } from "../policies/policy-metrics.ts";
@@ -59,13 +60,16 @@ export function createSession(deps: SessionDeps): ManagerSession {
   const policies = createPolicies({
     clock,
     random,
+    log,
     metrics: createPolicyMetrics(deps.registry),
     managerAwayMs: () => client.managerAwayMs,
   });
   const policyFile = createPolicyFile(state, pod, log);
+  const breakerFile = createBreakerFile(state, pod, log);
   const policyHandler = createPolicyHandler({
     policies,
     file: policyFile,
+    breakers: breakerFile,
     report: (report) => reporter.report("policies", report),
     log,
   });
@@ -113,11 +117,9 @@ export function createSession(deps: SessionDeps): ManagerSession {
     await client.run(stopping.signal);
   };
   let life: "before" | "runs" | "over" = "before";
-  /** A stored snapshot was in force at the start, so the proxy serves without waiting for policies. */
-  let isRestored = false;
   const awaited = () => {
     if (enforcer.current === undefined) return "snapshot";
-    return policyHandler.isAwaited && !isRestored ? "policies" : undefined;
+    return policyHandler.isAwaited ? "policies" : undefined;
   };
 
   return {
@@ -153,7 +155,6 @@ export function createSession(deps: SessionDeps): ManagerSession {
       await routeHandler.restore(endedCleanly, streams.hasPromised);
       await policyHandler.restore();
       await budgetHandler.restore();
-      isRestored = enforcer.current !== undefined;
       life = "runs";
       // `signal` does not end the session: while the process drains, it still follows the manager.
       if (signal.aborted) return;
@@ -164,7 +165,7 @@ export function createSession(deps: SessionDeps): ManagerSession {
       stopping.abort();
       reporter.stop();
       await running.catch(() => undefined);
-      await Promise.all([routeHandler.idle(), policyFile.idle(), budgetHandler.idle()]);
+      await Promise.all([routeHandler.idle(), policyFile.idle(), breakerFile.idle(), budgetHandler.idle()]);
       const hasRun = life === "runs";
       life = "over";
       if (hasRun && enforcer.isQuiet && routeHandler.isSettled) await leaveCleanEnd(state.cleanEnd, pod);

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -8,6 +8,7 @@ import { silentLogger } from "../../base/log.ts";
 import type { LimiterSpec } from "../../policy/policy.ts";
 import type { PolicyReportMessage } from "../../wire/messages.ts";
 import { POLICY, policiesDigest } from "../../wire/policy-type.ts";
+import { createBreakerFile } from "../policies/breaker-file.ts";
 import { createPolicyFile } from "../policies/policy-file.ts";
 import { createStateFolder } from "../state/state-folder.ts";
 import { createPolicyHandler } from "./policy-handler.ts";
@@ -28,7 +29,14 @@ async function startProcess(pod = POD) {
   const log = silentLogger();
   const file = createPolicyFile(createStateFolder(dir, log), pod, log);
   const reports: PolicyReportMessage[] = [];
-  const handler = createPolicyHandler({ policies: world.policies, file, log, report: (report) => reports.push(report) });
+  const breakers = createBreakerFile(createStateFolder(dir, log), pod, log);
+  const handler = createPolicyHandler({
+    policies: world.policies,
+    file,
+    breakers,
+    log,
+    report: (report) => reports.push(report),
+  });
   await handler.restore();
   const answers: string[] = [];
   const take = (body: Uint8Array, baseDigest = "") => {
@@ -47,7 +55,16 @@ async function startProcess(pod = POD) {
     const set = { limits: limiters.map((limiter) => limitRule(limiter)), faults: [], egress: [] };
     return take(POLICY.encode({ version: 1, digest: policiesDigest(set), ...set }));
   };
-  return { ...world, handler, reports, answers, take, send, idle: file.idle, verdict: () => world.policies.limit(GET).kind };
+  return {
+    ...world,
+    handler,
+    reports,
+    answers,
+    take,
+    send,
+    idle: () => Promise.all([file.idle(), breakers.idle()]),
+    verdict: () => world.policies.limit(GET).kind,
+  };
 }
 
 describe("policies that come", () => {
@@ -135,6 +152,55 @@ describe("a restart", () => {
     expect(after.reports.at(-1)?.rules).toMatchObject([{ rule: "rule", opened: true }]);
   });
 
+  it.each([
+    ["the file is gone", () => rmSync(join(dir, "policies.json"))],
+    ["the file cannot be read", () => writeFileSync(join(dir, "policies.json"), "{")],
+  ])("waits for the manager if %s, and has its open breakers then (D15)", async (_name, lose) => {
+    const before = await startProcess();
+    before.handler.announced?.(true);
+    const breaker: LimiterSpec = { kind: "breaker", bucket: { perSecond: 1, burst: 1 } };
+    await before.send(breaker);
+    for (let i = 0; i < 2; i++) before.verdict();
+    await before.idle();
+    lose();
+    const after = await startProcess();
+    expect(after.handler.isAwaited).toBe(true);
+    await after.send(breaker);
+    expect([after.handler.isAwaited, after.verdict()]).toEqual([false, "refused"]);
+  });
+
+  it("waits for no policies if the manager sent none before", async () => {
+    const before = await startProcess();
+    before.handler.announced?.(false);
+    await before.idle();
+    expect((await startProcess()).handler.isAwaited).toBe(false);
+  });
+
+  it("stores an open breaker without its policies", async () => {
+    const { send, verdict, idle } = await startProcess();
+    await send({ kind: "breaker", bucket: { perSecond: 1, burst: 1 } });
+    await idle();
+    rmSync(join(dir, "policies.json"));
+    for (let i = 0; i < 2; i++) verdict();
+    await idle();
+    expect(readdirSync(dir)).toEqual(["breakers.json"]);
+  });
+
+  it("reads open breakers from where an older version has stored them, and stores them anew", async () => {
+    const limiter: LimiterSpec = { kind: "breaker", bucket: { perSecond: 1, burst: 1 } };
+    await (await startProcess()).send(limiter);
+    const path = join(dir, "policies.json");
+    const state = { kind: "probing", sinceMs: 1, cause: "rate", recovery: "" };
+    const breakers = [{ key: JSON.stringify(["uid-1", "rule", limiter]), state }];
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), breakers }));
+    const after = await startProcess();
+    expect(after.verdict()).toBe("refused");
+    await after.send(limiter);
+    await after.idle();
+    expect(readFileSync(path, "utf8")).not.toContain("breakers");
+    expect((await startProcess()).verdict()).toBe("refused");
+  });
+
   it("believes no file of another pod, and none that is half written", async () => {
     await (await startProcess()).send({ kind: "deny" });
     expect((await startProcess({ ...POD, uid: "other" })).verdict()).toBe("permitted");
@@ -145,24 +211,24 @@ describe("a restart", () => {
 });
 
 it("a breaker that opens and closes many times while the disk is slow is stored once more, with its last state", async () => {
-  const file = createPolicyFile(createStateFolder(dir, silentLogger()), POD, silentLogger());
-  let state = 0;
+  const file = createBreakerFile(createStateFolder(dir, silentLogger()), POD, silentLogger());
+  let opened = 0;
   let reads = 0;
   for (let i = 0; i < 100; i++) {
-    state++;
+    opened++;
     void file.save(() => {
       reads++;
-      return { resource: { version: state, digest: "d", limits: [], faults: [], egress: [] }, breakers: [] };
+      return [{ uid: "u", rule: "r", sinceMs: opened, cause: "rate", figure: "", recovery: "" }];
     });
   }
   await file.idle();
   expect(reads).toBeLessThanOrEqual(2);
-  expect((await file.load())?.resource.version).toBe(100);
+  expect(await file.load()).toMatchObject([{ sinceMs: 100 }]);
 });
 
-it("policies are awaited if the manager has said that it sends them, until the first ones come", async () => {
+it("policies are awaited until the first ones come, or the manager says that it sends none", async () => {
   const { handler, send } = await startProcess();
-  expect(handler.isAwaited).toBe(false);
+  expect(handler.isAwaited).toBe(true);
   handler.announced?.(true);
   expect(handler.isAwaited).toBe(true);
   // An older manager leads now.

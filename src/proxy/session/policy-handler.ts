@@ -1,12 +1,13 @@
 // The handler of the resource type "policy": enforces the policies immediately, and acknowledges them when
-// they are stored. Invariant: it waits for no write and no handover; a set or a rule that cannot be read
-// leaves the last good one in force.
+// they are stored. Invariants: it waits for no write and no handover; a set or a rule that cannot be read
+// leaves the last good one in force; without policies it says so, until a manager has sent some or sends none.
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { NO_POLICIES, type PolicySet, type RuleOrigin } from "../../policy/policy.ts";
 import type { PolicyReportMessage, UpdateMessage } from "../../wire/messages.ts";
 import { KEEPS_RULES, type PolicyResource, policiesDigest, type ReadPolicies, readPolicies } from "../../wire/policy-type.ts";
 import { ResourceInvalidError } from "../../wire/resource-type.ts";
+import type { BreakerFile } from "../policies/breaker-file.ts";
 import type { RunningPolicies } from "../policies/policies.ts";
 import type { PolicyFile } from "../policies/policy-file.ts";
 import type { Answers } from "./resource-handler.ts";
@@ -14,37 +15,43 @@ import type { Answers } from "./resource-handler.ts";
 export interface PolicyHandlerDeps {
   readonly policies: RunningPolicies;
   readonly file: PolicyFile;
+  readonly breakers: BreakerFile;
   readonly report: (report: PolicyReportMessage) => void;
   readonly log: Logger;
 }
 
-export function createPolicyHandler({ policies, file, report, log }: PolicyHandlerDeps) {
+export function createPolicyHandler({ policies, file, breakers, report, log }: PolicyHandlerDeps) {
   let current: PolicyResource | undefined;
-  let isAnnounced = false;
-  const store = () => {
-    const resource = current;
-    return resource === undefined
-      ? Promise.resolve()
-      : file.save(() => ({ resource: current ?? resource, breakers: policies.openBreakers }));
-  };
-  policies.onChange(() => {
+  /** Whether the manager sends policies; undefined as long as that is not known. */
+  let isSent: boolean | undefined;
+  const storeBreakers = () => breakers.save(() => policies.openBreakers);
+  policies.onChange((hasMoved) => {
     report(policies.report);
-    void store();
+    if (hasMoved) void storeBreakers();
   });
   return {
     capabilities: [KEEPS_RULES],
-    announced(isSent: boolean): void {
-      isAnnounced = isSent;
+    announced(isNowSent: boolean): void {
+      // A restart without a manager need not wait for what does not come.
+      if (!isNowSent && isSent !== false && current === undefined) void file.saveNone();
+      isSent = isNowSent;
     },
-    /** True if the manager sends policies and none have come: a new proxy must not serve without them. */
+    /**
+     * True if there are no policies and the manager may send some. The proxy must not serve without them:
+     * neither a new one, nor one whose file is lost (by a full disk).
+     */
     get isAwaited(): boolean {
-      return isAnnounced && current === undefined;
+      return current === undefined && isSent !== false;
     },
     async restore(): Promise<void> {
-      const stored = await file.load();
-      if (stored === undefined) return;
+      const [stored, opened] = await Promise.all([file.load(), breakers.load()]);
+      const old = stored?.kind === "policies" ? stored.breakers : [];
+      policies.restore(opened ?? old);
+      if (opened === undefined && old.length > 0) void storeBreakers();
+      if (stored?.kind === "none") isSent = false;
+      if (stored?.kind !== "policies") return;
       current = stored.resource;
-      policies.enforce(stored.resource, stored.resource.digest, stored.breakers);
+      policies.enforce(stored.resource, stored.resource.digest);
     },
     take({ resource, baseDigest }: UpdateMessage, answers: Answers) {
       if (resource === null) return answers.nack(["resource: missing"]);
@@ -64,11 +71,13 @@ export function createPolicyHandler({ policies, file, report, log }: PolicyHandl
       if (next.digest !== current?.digest) log.info(counts, "policies enforced");
       current = next;
       policies.enforce(next, next.digest);
-      void store().then(() => {
-        if (current !== next) return;
-        if (problems.length === 0) answers.ack();
-        else answers.nack(problems);
-      });
+      void file
+        .save(() => current ?? next)
+        .then(() => {
+          if (current !== next) return;
+          if (problems.length === 0) answers.ack();
+          else answers.nack(problems);
+        });
     },
   };
 }

@@ -154,6 +154,7 @@ it("each file has the name by which older versions of the proxy wrote it", async
   const folder = createStateFolder(dir, log);
   for (const each of Object.values(folder)) each.touch();
   expect(await readdir(dir)).toEqual([
+    "breakers.json",
     "budget.json",
     "clean-end",
     "policies.json",

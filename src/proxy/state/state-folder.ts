@@ -14,6 +14,7 @@ const SLOTS = {
   snapshot: spec("snapshot.json", 32 * MIB, "snapshot not stored: a restart needs the manager"),
   unsaved: spec("snapshot.json.unsaved", 0, "unsaved moves not noted: after a crash an informer may miss a move"),
   policies: spec("policies.json", 32 * MIB, "policies not stored: a restart needs the manager"),
+  breakers: spec("breakers.json", 8 * MIB, "open breakers not stored: a restart may close or open one"),
   budget: spec("budget.json", MIB / 4, "shares of budgets not stored: a restart needs the manager"),
   stream: spec("stream", 64, "streams and promises not stored: a restart may wait before it connects"),
   cleanEnd: spec("clean-end", 2_048, "clean end not stored: the next process delays its first acknowledgement"),

@@ -1,0 +1,46 @@
+// How a half-open breaker comes back: 1 request at a time tests the server, then 2, 4 and 8. Invariants: never
+// more than that are under way at a time; a request without an outcome holds its place for a minute at most.
+
+/** After a round of so many requests at a time the breaker closes. */
+export const MAX_WIDTH = 8;
+/** kube-apiserver gives up a request after this time (--request-timeout). */
+const FORGOTTEN_MS = 60_000;
+
+export type Ramp = ReturnType<typeof createRamp>;
+
+export function createRamp() {
+  let width = 1;
+  /** How many requests of this round have passed. */
+  let passed = 0;
+  /** When the requests under way have begun. */
+  let begun: number[] = [];
+  return {
+    get width(): number {
+      return width;
+    },
+    get underWay(): number {
+      return begun.length;
+    },
+    isFull(nowMs: number): boolean {
+      if (begun.length < width) return false;
+      begun = begun.filter((atMs) => nowMs - atMs < FORGOTTEN_MS);
+      return begun.length >= width;
+    },
+    begin(nowMs: number): void {
+      begun.push(nowMs);
+    },
+    /** The request that began at this time is over. */
+    end(begunMs: number): void {
+      const at = begun.indexOf(begunMs);
+      if (at >= 0) begun.splice(at, 1);
+    },
+    /** A request has passed the test. True after the last round. */
+    pass(): boolean {
+      passed++;
+      if (passed < width) return false;
+      passed = 0;
+      width *= 2;
+      return width > MAX_WIDTH;
+    },
+  };
+}

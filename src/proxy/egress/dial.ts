@@ -10,8 +10,7 @@ import { errorMessage } from "../../base/errors.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
 import type { AddressCheck } from "./address-check.ts";
 import { EgressError } from "./egress-error.ts";
-
-export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
+import { createLookups, type Resolve } from "./lookups.ts";
 
 /** For each address, why a rule refuses it, or undefined. */
 export type AddressRules = (addresses: readonly string[]) => readonly (EgressError | undefined)[];
@@ -32,7 +31,7 @@ type Server = Pick<EgressTarget, "scheme" | "host" | "port">;
 
 const TIMEOUT_MS = 10_000;
 
-export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs = TIMEOUT_MS }: DialOptions) {
+export function createDial({ check, clock, resolve = createLookups(lookupBySystem), timeoutMs = TIMEOUT_MS }: DialOptions) {
   let context: SecureContext | undefined;
   const bounded = async <T>(server: Server, signal: AbortSignal, work: (stop: AbortSignal) => Promise<T>): Promise<T> => {
     const stop = new AbortController();
@@ -47,7 +46,7 @@ export function createDial({ check, clock, resolve = resolveBySystem, timeoutMs 
     }
   };
   const open = async (server: Server, stop: AbortSignal, rules: AddressRules): Promise<Socket> => {
-    const addresses = checked(server, await addressesOf(server, resolve), check, rules);
+    const addresses = checked(server, await addressesOf(server, resolve, stop), check, rules);
     stop.throwIfAborted();
     const lookup: LookupFunction = (_host, { all }, found) => {
       if (all === true) found(null, [...addresses]);
@@ -82,11 +81,11 @@ function dialError(result: DialResult, { host, port }: Server, text: string, opt
   return new EgressError(result, `ctrlmesh egress: connecting to ${host}:${port}: ${text}`, options);
 }
 
-async function addressesOf(server: Server, resolve: Resolve): Promise<readonly LookupAddress[]> {
+async function addressesOf(server: Server, resolve: Resolve, stop: AbortSignal): Promise<readonly LookupAddress[]> {
   const family = isIP(server.host);
   if (family !== 0) return [{ address: server.host, family }];
   try {
-    return await resolve(server.host);
+    return await resolve(server.host, stop);
   } catch (cause) {
     throw dialError("unreachable", server, `the name cannot be resolved (${errorMessage(cause)})`, { cause });
   }
@@ -136,4 +135,4 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => onAbort(signal, () => reject(signal.reason)));
 }
 
-const resolveBySystem: Resolve = (host) => lookupName(host, { all: true });
+const lookupBySystem = (host: string) => lookupName(host, { all: true });

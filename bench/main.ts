@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type ListWork, listRows } from "./lists.ts";
-import { backoffMemory, policyRows } from "./policies.ts";
+import { backoffMemory, matchingRules, policyRows } from "./policies.ts";
 import { bareRows, requestRows } from "./requests.ts";
 import { scaleOut } from "./scale-out/scale-out.ts";
 import { renderScaleOut } from "./scale-out/table.ts";
@@ -54,7 +54,7 @@ if (sections.some((section) => !OTHERS.includes(section))) {
     if (sections.includes("policies")) {
       note("policies");
       rows.push(...(await policyRows(world, rounds)));
-      facts.push(...backoffMemory());
+      facts.push(...matchingRules(), ...backoffMemory());
     }
     if (sections.includes("lists")) {
       note("lists");

@@ -33,6 +33,7 @@ export function createBreaker({ startMs, moved, before, ...first }: BreakerOptio
   let { spec, recovery } = first;
   let bucket = spec.bucket && createTokenBucket(spec.bucket, startMs);
   let failures = spec.trigger && createFailureWindow(spec.trigger);
+  let slowerThanMs = spec.trigger?.slowerThanMs;
   let ramp = createRamp();
   let state: BreakerState = before ? { ...before, kind: "open" } : CLOSED;
   let closedMs: number | undefined;
@@ -61,7 +62,7 @@ export function createBreaker({ startMs, moved, before, ...first }: BreakerOptio
       settle(outcome, nowMs) {
         own.end(begunMs);
         if (state.kind !== "half-open" || own !== ramp) return;
-        const isFailure = hasFailed(outcome, spec.trigger?.slowerThanMs);
+        const isFailure = hasFailed(outcome, slowerThanMs);
         if (isFailure === undefined) return;
         if (isFailure && spec.trigger !== undefined)
           trip("failures", `a request that tested the server failed, ${outcomeText(outcome)}`, nowMs);
@@ -73,7 +74,7 @@ export function createBreaker({ startMs, moved, before, ...first }: BreakerOptio
   const countTicket: Ticket = {
     settle(outcome, nowMs) {
       if (state.kind !== "closed") return;
-      const isFailure = hasFailed(outcome, spec.trigger?.slowerThanMs);
+      const isFailure = hasFailed(outcome, slowerThanMs);
       if (isFailure === undefined) return;
       const figure = failures?.count(isFailure, outcome, nowMs);
       if (figure !== undefined) trip("failures", figure, nowMs);
@@ -105,6 +106,7 @@ export function createBreaker({ startMs, moved, before, ...first }: BreakerOptio
       const isSameTrigger = JSON.stringify(next.trigger) === JSON.stringify(spec.trigger);
       if (!isSameTrigger) failures = next.trigger && createFailureWindow(next.trigger);
       spec = next;
+      slowerThanMs = spec.trigger?.slowerThanMs;
       return true;
     },
     figures: (nowMs) => ({

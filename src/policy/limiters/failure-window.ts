@@ -1,5 +1,5 @@
-// Counts the failures of the last requests, in slots of time, so that it needs constant memory and allocates
-// nothing. The slot of a time is overwritten when its turn comes again.
+// Counts the failures of the last requests, in slots of time, so that it needs constant memory and a request
+// costs an addition.
 import type { FailureTrigger } from "../policy.ts";
 import { type Outcome, outcomeText } from "./limiter.ts";
 
@@ -10,19 +10,22 @@ export type FailureWindow = ReturnType<typeof createFailureWindow>;
 export function createFailureWindow(trigger: FailureTrigger) {
   const { windowMs, consecutive, percent, minimumRequests } = trigger;
   const slotMs = windowMs / SLOTS;
-  /** For each slot: the number of its time, its requests and its failures. */
-  const numbers = new Float64Array(SLOTS).fill(Number.NEGATIVE_INFINITY);
-  const requests = new Float64Array(SLOTS);
-  const failures = new Float64Array(SLOTS);
+  /** The last is the current one. */
+  let slots: Slot[] = [];
+  let current = newSlot(0);
   let inARow = 0;
 
+  const begin = (nowMs: number) => {
+    current = newSlot((Math.floor(nowMs / slotMs) + 1) * slotMs);
+    slots = [...slots.filter(({ endMs }) => endMs > current.endMs - windowMs), current];
+  };
   const totals = (nowMs: number) => {
-    const oldest = Math.floor(nowMs / slotMs) - SLOTS + 1;
+    const oldestMs = (Math.floor(nowMs / slotMs) + 1) * slotMs - windowMs;
     const sum = { requests: 0, failures: 0, inARow };
-    for (const [at, number] of numbers.entries()) {
-      if (number < oldest) continue;
-      sum.requests += requests[at] ?? 0;
-      sum.failures += failures[at] ?? 0;
+    for (const { endMs, requests, failures } of slots) {
+      if (endMs <= oldestMs) continue;
+      sum.requests += requests;
+      sum.failures += failures;
     }
     return sum;
   };
@@ -30,19 +33,13 @@ export function createFailureWindow(trigger: FailureTrigger) {
     totals,
     /** What fires the trigger now, for people; undefined if nothing does. */
     count(isFailure: boolean, outcome: Outcome, nowMs: number): string | undefined {
-      const number = Math.floor(nowMs / slotMs);
-      const at = number % SLOTS;
-      if (numbers[at] !== number) {
-        numbers[at] = number;
-        requests[at] = 0;
-        failures[at] = 0;
-      }
-      requests[at] = (requests[at] ?? 0) + 1;
+      if (nowMs >= current.endMs) begin(nowMs);
+      current.requests++;
       if (!isFailure) {
         inARow = 0;
         return undefined;
       }
-      failures[at] = (failures[at] ?? 0) + 1;
+      current.failures++;
       inARow++;
       if (consecutive !== undefined && inARow >= consecutive) {
         const what = inARow === 1 ? "a request failed," : `${inARow} requests in a row failed, the last`;
@@ -54,8 +51,19 @@ export function createFailureWindow(trigger: FailureTrigger) {
       return `${sum.failures} of ${sum.requests} requests failed within ${windowMs / 1_000} s, the last ${outcomeText(outcome)}`;
     },
     clear(): void {
-      numbers.fill(Number.NEGATIVE_INFINITY);
+      slots = [];
+      current = newSlot(0);
       inARow = 0;
     },
   };
+}
+
+interface Slot {
+  readonly endMs: number;
+  requests: number;
+  failures: number;
+}
+
+function newSlot(endMs: number): Slot {
+  return { endMs, requests: 0, failures: 0 };
 }

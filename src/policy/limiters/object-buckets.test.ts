@@ -70,3 +70,17 @@ it("no object ever has more than its burst and its rate, whatever else is asked 
     { numRuns: 15, seed: 1 },
   );
 });
+
+it("an edit leaves each object its tokens, as far as there is room, and is none of another kind (D10)", () => {
+  const limiter = createObjectBuckets(SPEC, 0);
+  const pass = (name: string) => {
+    const isPassed = limiter.ask(request(name), 0).kind === "pass";
+    if (isPassed) limiter.charge(request(name), 0);
+    return isPassed;
+  };
+  expect([pass("hot"), pass("hot"), pass("cool")]).toEqual([true, true, true]);
+  expect(limiter.edit({ kind: "bucket", perSecond: 1, burst: 10, per: "Object" }, 0)).toBe(true);
+  expect([pass("hot"), pass("cool"), pass("cool")]).toEqual([false, true, false]);
+  for (const per of [{}, { per: "Policy" as const }])
+    expect(limiter.edit({ kind: "bucket", perSecond: 1, burst: 10, ...per }, 0)).toBe(false);
+});

@@ -88,3 +88,12 @@ it("pods whose shares never exceed the whole let no more through than it, howeve
     }),
   );
 });
+
+it("an edit leaves the share and its tokens, as far as there is room, and is none of another kind (D10)", () => {
+  const { bucket, count, send } = setUp();
+  bucket.setShare(250_000, 0);
+  for (let at = 0; at < 20; at++) send(0);
+  expect(bucket.edit({ kind: "bucket", perSecond: 0, burst: 1_000, per: "Policy" }, 0)).toBe(true);
+  expect([bucket.millionths, count(0)]).toEqual([250_000, 5]);
+  expect(bucket.edit({ kind: "bucket", perSecond: 0, burst: 1_000 }, 0)).toBe(false);
+});

@@ -12,21 +12,23 @@ export type TokenBucket = ReturnType<typeof createTokenBucket>;
 /** @param tokensAtStart default: the bucket is full */
 export function createTokenBucket(first: BucketSpec, startMs: number, tokensAtStart = first.burst) {
   let { perSecond, burst } = first;
-  let tokens = Math.min(burst, tokensAtStart);
-  let countedMs = startMs;
-  const tokensAt = (nowMs: number) => Math.min(burst, tokens + (Math.max(0, nowMs - countedMs) / 1_000) * perSecond);
+  // An object, since V8 allocates a number anew with each change of a variable that closures share.
+  const counted = { tokens: Math.min(burst, tokensAtStart), ms: startMs };
+  const tokensAt = (nowMs: number) => Math.min(burst, counted.tokens + (Math.max(0, nowMs - counted.ms) / 1_000) * perSecond);
   const costOf = ({ isBulk }: PolicyRequest) => (isBulk ? Math.max(1, burst) : 1);
   const setTokens = (count: number, nowMs: number) => {
-    tokens = count;
-    countedMs = Math.max(countedMs, nowMs);
+    counted.tokens = count;
+    if (nowMs > counted.ms) counted.ms = nowMs;
   };
   return {
     tokensAt,
     ask(request: PolicyRequest, nowMs: number): Decision {
-      const missing = costOf(request) - tokensAt(nowMs);
+      const cost = costOf(request);
+      if (cost <= counted.tokens) return PASS; // without those that it has gained since
+      const missing = cost - tokensAt(nowMs);
       if (missing <= EPSILON) return PASS;
       // A bucket that never has enough tokens lets nothing through.
-      const waitMs = perSecond > 0 && costOf(request) <= burst ? (missing / perSecond) * 1_000 : Number.POSITIVE_INFINITY;
+      const waitMs = perSecond > 0 && cost <= burst ? (missing / perSecond) * 1_000 : Number.POSITIVE_INFINITY;
       return { kind: "limited", waitMs };
     },
     charge(request: PolicyRequest, nowMs: number): undefined {

@@ -155,6 +155,15 @@ describe("an open breaker", () => {
     });
   });
 
+  it("that only a person closes says how, and names its object", async () => {
+    const { send, refusal } = setup([{ kind: "breaker", bucket: { perSecond: 1, burst: 1 } }]);
+    await send("GET", POD);
+    expect((await refusal("GET", POD)).message).toBe(
+      'ctrlmesh: refused by CircuitBreaker shop/guard, rule "rule": the breaker stays open until the annotation ' +
+        "ctrlmesh.kusionstack.io/recover of CircuitBreaker shop/guard has another text",
+    );
+  });
+
   it("answers a watch with 429, so that its reflector keeps its version", async () => {
     const { refusal } = setup([{ kind: "deny" }]);
     expect(await refusal("GET", "/api/v1/pods?watch=1")).toMatchObject({

@@ -1,5 +1,6 @@
 // Limits, breakers and faults on the real control plane: objects applied with kubectl decide about requests that pass the proxies, and their
 // status shows it.
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import type { PolicyStatus } from "../../src/api/policy-status.ts";
@@ -230,6 +231,9 @@ describeWithKube("traffic policies", () => {
     await apply("CircuitBreaker", "window", { selector, rateLimitings: [other, ...rateLimitings] });
     expect((await createMap()).status).toBe(503);
     await eventually(async () => expect((await createMap()).status).toBe(201), 10_000);
+    // A quiet breaker closes with the first success once it has been half-open for its window.
+    await setTimeout(4_500);
+    expect((await createMap()).status).toBe(201);
     await eventually(
       async () => expect(await condition("CircuitBreaker", "window", "Open")).toMatchObject({ status: "False" }),
       5_000,

@@ -22,6 +22,16 @@ const bucketSchema = z.strictObject({
   per: perSchema,
 });
 
+const maxDeletedSchema = z.strictObject({
+  percent: int(1, 100).describe(
+    "Percentage of the objects of a resource that may be deleted in each interval. The objects are those that the pod may see.",
+  ),
+  atLeast: int(1, MAX_INT32).describe(
+    "Number of objects that may be deleted in each interval in any case, for example if there are few.",
+  ),
+  interval: durationSchema("1s", "8760h").describe('Time in which a delete wears off, for example "10m".'),
+});
+
 const recoverPolicySchema = withChecks(
   z.strictObject(
     {
@@ -78,7 +88,10 @@ export const rateLimitingSchema = withRules(
         "Requests to other servers than the API server that the rule is about: those that match one of the entries. They share the bucket and the breaker with those of resourceRules.",
       ),
       bucket: optional(bucketSchema).describe(
-        "A token bucket. Required with LimiterOnly, and with Normal unless trigger is set.",
+        "A token bucket. Required with LimiterOnly, and with Normal, unless maxDeleted or trigger is set.",
+      ),
+      maxDeleted: optional(maxDeletedSchema).describe(
+        "A limit of the deletes by a share of the objects of each resource, instead of a bucket. A deletecollection costs what it would delete. Requests that delete nothing pass.",
       ),
       triggerPolicy: z
         .enum(["Normal", "LimiterOnly", "ForceOpened", "ForceClosed"])
@@ -105,16 +118,30 @@ export const rateLimitingSchema = withRules(
       holds: ({ triggerPolicy, recoverPolicy }) => triggerPolicy !== "Normal" || recoverPolicy !== undefined,
     },
     {
-      rule: 'self.triggerPolicy != "Normal" || has(self.bucket) || has(self.trigger)',
-      message: "Normal needs something that opens the breaker: set bucket, trigger or both",
+      rule: 'self.triggerPolicy != "Normal" || has(self.bucket) || has(self.maxDeleted) || has(self.trigger)',
+      message: "Normal needs something that opens the breaker: set bucket, maxDeleted or trigger",
       fieldPath: ".triggerPolicy",
-      holds: ({ triggerPolicy, bucket, trigger }) => triggerPolicy !== "Normal" || bucket !== undefined || trigger !== undefined,
+      holds: ({ triggerPolicy, ...opens }) =>
+        triggerPolicy !== "Normal" || [opens.bucket, opens.maxDeleted, opens.trigger].some((each) => each !== undefined),
     },
     {
-      rule: 'self.triggerPolicy != "LimiterOnly" || has(self.bucket)',
-      message: "required with triggerPolicy LimiterOnly",
+      rule: 'self.triggerPolicy != "LimiterOnly" || has(self.bucket) || has(self.maxDeleted)',
+      message: "required with triggerPolicy LimiterOnly, unless maxDeleted is set",
       fieldPath: ".bucket",
-      holds: ({ triggerPolicy, bucket }) => triggerPolicy !== "LimiterOnly" || bucket !== undefined,
+      holds: ({ triggerPolicy, bucket, maxDeleted }) =>
+        triggerPolicy !== "LimiterOnly" || bucket !== undefined || maxDeleted !== undefined,
+    },
+    {
+      rule: "!has(self.maxDeleted) || !has(self.bucket)",
+      message: "set either bucket or maxDeleted",
+      fieldPath: ".maxDeleted",
+      holds: ({ bucket, maxDeleted }) => bucket === undefined || maxDeleted === undefined,
+    },
+    {
+      rule: "!has(self.maxDeleted) || has(self.resourceRules)",
+      message: "is about objects of the API server: set resourceRules",
+      fieldPath: ".maxDeleted",
+      holds: ({ resourceRules, maxDeleted }) => maxDeleted === undefined || resourceRules !== undefined,
     },
     {
       rule: '!has(self.bucket) || !has(self.bucket.per) || self.bucket.per == "Pod" || self.triggerPolicy == "LimiterOnly"',

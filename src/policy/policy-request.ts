@@ -34,6 +34,13 @@ export interface AdmissionSubject extends ReviewedResource {
   readonly isNamespaced: boolean;
 }
 
+/** How many objects of a resource the pod may see. */
+export interface Population {
+  readonly total: number;
+  /** "" for cluster-scoped objects. */
+  readonly byNamespace: ReadonlyMap<string, number>;
+}
+
 export interface PolicyRequest {
   /** No action if the request is for no resource of the API server. */
   readonly actions: readonly Action[];
@@ -46,6 +53,8 @@ export interface PolicyRequest {
   readonly method: string;
   /** Names the caller, as far as the request tells. Absent for requests to other servers and for reviews. */
   readonly user?: () => string;
+  /** The objects of the request's resource; undefined while they are not counted. Absent: they never are. */
+  readonly population?: (() => Population | undefined) | undefined;
   /** The operator may lose its leadership without it. */
   readonly isLock: boolean;
   /** It costs all tokens of a full bucket, since it deletes many objects. */

@@ -90,6 +90,14 @@ const head = {
 
 /** It holds at most `burst` tokens and gains `perSecond` of them. */
 const bucketSchema = z.strictObject({ perSecond: count, burst: count });
+/** Objects that may be deleted in each interval: a share of those that there are, and at least some. */
+const deletesSchema = z.strictObject({
+  percent: count,
+  atLeast: count,
+  intervalMs: z.number().positive(),
+  /** Whose objects make the share; "*" for all. */
+  namespaces: list,
+});
 const triggerSchema = z.strictObject({
   /** Failures in a row. */
   consecutive: count.exactOptional(),
@@ -104,6 +112,7 @@ const triggerSchema = z.strictObject({
 const breakerSchema = z.strictObject({
   kind: z.literal("breaker"),
   bucket: bucketSchema.exactOptional(),
+  deletes: deletesSchema.exactOptional(),
   trigger: triggerSchema.exactOptional(),
   /** After this time one request tests the server. Absent: only a change of `recovery` closes the breaker. */
   sleepMs: count.exactOptional(),
@@ -116,6 +125,7 @@ const limiterSchema = z.discriminatedUnion("kind", [
   // `per` says what has a bucket of its own: each object that requests name, or all pods of the policy
   // together, which divide it. Absent: each pod.
   z.strictObject({ kind: z.literal("bucket"), ...bucketSchema.shape, per: z.enum(["Object", "Policy"]).exactOptional() }),
+  z.strictObject({ kind: z.literal("deletes"), ...deletesSchema.shape }),
   /** At most `max` concurrent requests. Long-running requests count until their answer begins. */
   z.strictObject({ kind: z.literal("in-flight"), max: count }),
   // After `failures` failures in a row, requests for the object are refused for `baseMs`. Each further
@@ -182,6 +192,7 @@ export type HttpRule = Immutable<z.output<typeof httpSchema>>;
 export type AdmissionRule = Immutable<z.output<typeof admissionSchema>>;
 /** The requests that match one of the entries. */
 export type RequestMatch = Immutable<z.output<typeof matchSchema>>;
+export type DeletesSpec = Immutable<z.output<typeof deletesSchema>>;
 export type BucketSpec = Immutable<z.output<typeof bucketSchema>>;
 /** At least one of `consecutive` and `percent` is set. */
 export type FailureTrigger = Immutable<z.output<typeof triggerSchema>>;

@@ -26,13 +26,15 @@ const FAULT: Required<FaultRule> = {
   untilMs: 7,
 };
 const TRIGGER = { consecutive: 1, percent: 50, minimumRequests: 2, windowMs: 3, slowerThanMs: 4 };
+const DELETES = { percent: 10, atLeast: 1, intervalMs: 2, namespaces: ["a"] };
 const LIMITERS: { readonly [K in LimiterSpec["kind"]]: Required<Extract<LimiterSpec, { kind: K }>> } = {
   deny: { kind: "deny" },
   exempt: { kind: "exempt" },
   bucket: { kind: "bucket", perSecond: 0.5, burst: 3, per: "Object" },
+  deletes: { kind: "deletes", ...DELETES },
   "in-flight": { kind: "in-flight", max: 1 },
   backoff: { kind: "backoff", baseMs: 1, maxMs: 2, failures: 3 },
-  breaker: { kind: "breaker", bucket: { perSecond: 1, burst: 2 }, trigger: TRIGGER, sleepMs: 5 },
+  breaker: { kind: "breaker", bucket: { perSecond: 1, burst: 2 }, deletes: DELETES, trigger: TRIGGER, sleepMs: 5 },
 };
 const EGRESS: Required<EgressRule> = {
   origin,

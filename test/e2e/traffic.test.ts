@@ -375,6 +375,42 @@ describeWithKube("traffic policies", () => {
     await eventually(async () => expect(await accepted()).toMatchObject({ status: "True", reason: "Expired" }), 20_000);
   });
 
+  it("five pods that send 200 deletes each at once get a divided budget of 100 and no more, with a manager killed in the middle", async () => {
+    const labels = { version: "v1", component: APP };
+    const added = await Promise.all(["foo-b", "foo-c", "foo-d"].map((name) => mesh.addPod({ name, labels })));
+    const probes = added.map(({ proxyUrl, proxyCaPem }) => createProbe({ url: proxyUrl, caPem: proxyCaPem, token: kube.token }));
+    const bucket = { burst: 100, interval: "24h", limit: 1, per: "Policy" };
+    const fields = { resourceRules: [rule("configmaps", "delete")], bucket, triggerPolicy: "LimiterOnly" };
+    await apply("CircuitBreaker", "divided", breaker(fields));
+    const erase = (from: Probe) => async () => {
+      const namespace = from === probeOfV2 ? "canary-eu" : "team-a";
+      const { status } = await from.send("DELETE", `/api/v1/namespaces/${namespace}/configmaps/none`);
+      if (status !== 404 && status !== 429) throw new Error(`a delete was answered ${status}`);
+      return status === 404;
+    };
+    const all = [probe, probeOfV2, ...probes];
+    const passed = async (from: Probe, times: number) => {
+      let count = 0;
+      for (let at = 0; at < times; at++) if (await erase(from)()) count++;
+      return count;
+    };
+    // The first shares come within a second. Each pod uses a token of its own here.
+    for (const from of all) await eventually(async () => expect(await erase(from)()).toBe(true), 10_000);
+    const sent = Promise.all(all.map((from) => passed(from, 200)));
+    await mesh.killManager();
+    const counts = await sent;
+    await mesh.startManager();
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    expect(total, `by pod: ${counts.join(", ")}`).toBeLessThanOrEqual(95);
+    for (const count of counts) expect(count, `by pod: ${counts.join(", ")}`).toBeGreaterThanOrEqual(15);
+    // The manager is back and moves shares to pods that want more: nothing is dealt twice.
+    const later = await Promise.all(all.map((from) => passed(from, 50)));
+    expect(later.reduce((sum, count) => sum + count, total)).toBeLessThanOrEqual(96);
+    await inNamespace("delete", "CircuitBreaker", "divided");
+    await Promise.all(probes.map((each) => each.close()));
+    await Promise.all(added.map((each) => each.remove()));
+  });
+
   it("what cannot be enforced is refused with every problem", async () => {
     const spec = breaker({ resourceRules: [{ ...rule("pods", "delete"), namespaces: [] }], triggerPolicy: "Normal" });
     await expect(apply("CircuitBreaker", "bad", spec)).rejects.toThrow(/namespaces[\s\S]*recoverPolicy/);

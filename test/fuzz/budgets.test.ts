@@ -44,7 +44,8 @@ class FakeProxy {
     [this.key, this.uid] = [key, uid];
   }
 
-  connect(manager: Manager): void {
+  /** @param isLate the reports follow later */
+  connect(manager: Manager, isLate = false): void {
     this.cut();
     this.hasRun = true;
     const stream = { manager, send: (update: UpdateMessage) => void this.#inbox.push(update), end: () => this.cut() };
@@ -52,7 +53,7 @@ class FakeProxy {
     const route = { acknowledged: undefined, inDoubt: [], mayHoldMore: false, version: 0 };
     const registration = { uid: this.uid, streamNumber: ++this.#streams, capabilities: ["type:budget"], route };
     manager.registry.connected(this.key, registration as never, stream, manager.epoch);
-    this.report();
+    if (!isLate) this.report();
   }
 
   cut(): void {
@@ -95,31 +96,34 @@ class FakeProxy {
 
 type Step =
   | { readonly kind: "deal" }
+  | { readonly kind: "round" }
   | { readonly kind: "failover" }
   | {
-      readonly kind: "connect" | "cut" | "restart" | "take" | "take-and-die" | "want" | "select" | "remove";
+      readonly kind:
+        | "connect"
+        | "connect-late"
+        | "report"
+        | "cut"
+        | "restart"
+        | "take"
+        | "take-and-die"
+        | "want"
+        | "select"
+        | "remove";
       readonly pod: number;
     };
 
 const podStep = fc.record({
   kind: fc.constantFrom(
-    "connect",
-    "connect",
-    "cut",
-    "restart",
-    "take",
-    "take",
-    "take",
-    "take-and-die",
-    "want",
-    "select",
-    "remove",
+    ...(["connect", "connect", "connect-late", "report", "cut", "restart", "take", "take", "take", "take-and-die"] as const),
+    ...(["want", "want", "want", "select", "remove"] as const),
   ),
   pod: fc.nat({ max: NAMES.length - 1 }),
 }) as fc.Arbitrary<Step>;
 const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: podStep },
   { weight: 4, arbitrary: fc.constant<Step>({ kind: "deal" }) },
+  { weight: 3, arbitrary: fc.constant<Step>({ kind: "round" }) },
   { weight: 1, arbitrary: fc.constant<Step>({ kind: "failover" }) },
 );
 
@@ -144,6 +148,7 @@ class World {
   async step(step: Step): Promise<void> {
     await this.clock.advance(1);
     if (step.kind === "deal") return this.deal();
+    if (step.kind === "round") return this.round();
     if (step.kind === "failover") {
       for (const pod of this.pods) pod.cut();
       this.manager = createManager(this.clock, this.manager.epoch + 1);
@@ -151,7 +156,8 @@ class World {
     }
     const pod = this.pods[step.pod];
     if (pod === undefined) return;
-    if (step.kind === "connect") pod.connect(this.manager);
+    if (step.kind === "connect" || step.kind === "connect-late") pod.connect(this.manager, step.kind === "connect-late");
+    else if (step.kind === "report") pod.report();
     else if (step.kind === "cut") pod.cut();
     else if (step.kind === "restart") pod.restart();
     else if (step.kind === "take" || step.kind === "take-and-die") pod.take(step.kind !== "take");
@@ -173,17 +179,20 @@ class World {
     if (sum > WHOLE) throw new Error(`the proxies enforce ${sum} millionths: ${this.pods.map(({ millionths }) => millionths)}`);
   }
 
+  /** The manager deals, and every proxy that is connected follows. */
+  async round(): Promise<void> {
+    this.deal();
+    for (const pod of this.pods) {
+      pod.take(false);
+      this.check();
+    }
+    await this.clock.advance(1);
+  }
+
   /** Everything works again, and nothing changes any more. */
   async settle(): Promise<void> {
     for (const pod of this.pods) pod.connect(this.manager);
-    for (let round = 0; round < 8; round++) {
-      this.deal();
-      for (const pod of this.pods) {
-        pod.take(false);
-        this.check();
-      }
-      await this.clock.advance(1);
-    }
+    for (let round = 0; round < 8; round++) await this.round();
     const selected = this.pods.filter(({ isSelected }) => isSelected);
     const needy = selected.filter(({ wantsMore }) => wantsMore).length;
     const base = needy === 0 ? WHOLE / selected.length : WHOLE / 10 / selected.length;
@@ -198,6 +207,7 @@ it("a divided budget is never exceeded, and every pod gets its part when all is 
   await fc.assert(
     fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 80 }), async (steps) => {
       const world = new World();
+      for (const pod of world.pods) pod.connect(world.manager);
       for (const step of steps) await world.step(step);
       await world.settle();
     }),

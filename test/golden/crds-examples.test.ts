@@ -23,6 +23,7 @@ describe("examples", () => {
     "sharding/root.yaml",
     "sharding/balanced.yaml",
     "traffic/circuit-breaker.yaml",
+    "traffic/delete-guard.yaml",
     "traffic/egress.yaml",
     "traffic/fault-injection.yaml",
     "traffic/traffic-policy.yaml",

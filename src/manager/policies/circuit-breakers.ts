@@ -6,7 +6,15 @@ import type { RateLimiting } from "../../api/rate-limiting.ts";
 import { CIRCUIT_BREAKERS } from "../../api/resources.ts";
 import { parseServer } from "../../api/server-match.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
-import type { BucketSpec, EgressRule, FailureTrigger, LimiterSpec, LimitRule, UrlRule } from "../../policy/policy.ts";
+import type {
+  BucketSpec,
+  DeletesSpec,
+  EgressRule,
+  FailureTrigger,
+  LimiterSpec,
+  LimitRule,
+  UrlRule,
+} from "../../policy/policy.ts";
 import { RECOVER_ANNOTATION } from "../../policy/policy.ts";
 import { compileResourceRule, createPolicyKind, perOf, type RuleHead } from "./policy-kind.ts";
 
@@ -38,19 +46,21 @@ function limitOf(limiting: RateLimiting, head: RuleHead, recovery: string): Limi
 }
 
 function limiterOf(limiting: RateLimiting): LimiterSpec | undefined {
-  const { triggerPolicy, bucket, trigger, recoverPolicy } = limiting;
+  const { triggerPolicy, bucket, maxDeleted, trigger, recoverPolicy, resourceRules = [] } = limiting;
   switch (triggerPolicy) {
     case "ForceClosed":
       return { kind: "exempt" };
     case "ForceOpened":
       return { kind: "deny" };
     case "LimiterOnly":
-      return bucket && { kind: "bucket", ...bucketOf(bucket), ...perOf(bucket.per) };
+      if (bucket !== undefined) return { kind: "bucket", ...bucketOf(bucket), ...perOf(bucket.per) };
+      return maxDeleted && { kind: "deletes", ...deletesOf(maxDeleted, resourceRules) };
     case "Normal": {
       const window = recoverPolicy?.type === "SleepingWindow" ? recoverPolicy.sleepingWindowSize : undefined;
       return {
         kind: "breaker",
         ...(bucket && { bucket: bucketOf(bucket) }),
+        ...(maxDeleted && { deletes: deletesOf(maxDeleted, resourceRules) }),
         ...(trigger && { trigger: triggerOf(trigger) }),
         ...(window === undefined ? {} : { sleepMs: durationMs(window) }),
       };
@@ -62,6 +72,13 @@ function limiterOf(limiting: RateLimiting): LimiterSpec | undefined {
 
 function bucketOf({ burst, interval, limit }: NonNullable<RateLimiting["bucket"]>): BucketSpec {
   return { perSecond: (limit * 1_000) / durationMs(interval), burst };
+}
+
+type ResourceRules = NonNullable<RateLimiting["resourceRules"]>;
+
+function deletesOf({ percent, atLeast, interval }: NonNullable<RateLimiting["maxDeleted"]>, rules: ResourceRules): DeletesSpec {
+  const namespaces = [...new Set(rules.flatMap((rule) => rule.namespaces))];
+  return { percent, atLeast, intervalMs: durationMs(interval), namespaces };
 }
 
 function triggerOf(trigger: NonNullable<RateLimiting["trigger"]>): FailureTrigger {

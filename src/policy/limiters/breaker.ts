@@ -10,10 +10,11 @@ import {
   type Opened,
   openedOf,
 } from "./breaker-state.ts";
+import { createDeleteBudget, UNCOUNTED } from "./delete-budget.ts";
 import { createFailureWindow } from "./failure-window.ts";
 import { hasFailed, type Limiter, type LimiterState, type MoveReason, outcomeText, PASS, type Ticket } from "./limiter.ts";
 import { createRamp } from "./ramp.ts";
-import { createTokenBucket } from "./token-bucket.ts";
+import { createTokenBucket, type TokenBucket } from "./token-bucket.ts";
 
 export interface BreakerOptions {
   readonly spec: BreakerSpec;
@@ -31,7 +32,7 @@ const STATES = { closed: "Closed", open: "Opened", "half-open": "HalfOpen" } as 
 
 export function createBreaker({ startMs, moved, before, ...first }: BreakerOptions): Limiter {
   let { spec, recovery } = first;
-  let bucket = spec.bucket && createTokenBucket(spec.bucket, startMs);
+  let bucket = bucketOf(spec, startMs);
   let failures = spec.trigger && createFailureWindow(spec.trigger);
   let slowerThanMs = spec.trigger?.slowerThanMs;
   let ramp = createRamp();
@@ -86,11 +87,12 @@ export function createBreaker({ startMs, moved, before, ...first }: BreakerOptio
       if (state.kind === "open") return { kind: "open", waitMs: state.sinceMs + sleepMs() - nowMs };
       if (state.kind === "half-open" && ramp.isFull(nowMs)) return { kind: "open", waitMs: TEST_WAIT_MS };
       const decision = bucket?.ask(request, nowMs) ?? PASS;
+      if (decision === UNCOUNTED) return decision;
       // The refused request opens the breaker, so it is answered like those that follow.
       return decision === PASS ? PASS : { kind: "open", waitMs: sleepMs(), opens: true };
     },
     refuse(request, nowMs) {
-      if (bucket !== undefined) trip("rate", bucket.figure(request, nowMs), nowMs);
+      if (bucket !== undefined && bucket.ask(request, nowMs) !== UNCOUNTED) trip("rate", bucket.figure(request, nowMs), nowMs);
     },
     charge(request, nowMs) {
       bucket?.charge(request, nowMs);
@@ -100,9 +102,7 @@ export function createBreaker({ startMs, moved, before, ...first }: BreakerOptio
     state: () => STATES[state.kind],
     edit(next, nowMs) {
       if (next.kind !== "breaker") return false;
-      if (next.bucket === undefined) bucket = undefined;
-      else if (bucket === undefined) bucket = createTokenBucket(next.bucket, nowMs);
-      else bucket.edit(next.bucket, nowMs);
+      if (bucket?.edit(next, nowMs) !== true) bucket = bucketOf(next, nowMs);
       const isSameTrigger = JSON.stringify(next.trigger) === JSON.stringify(spec.trigger);
       if (!isSameTrigger) failures = next.trigger && createFailureWindow(next.trigger);
       spec = next;
@@ -138,4 +138,28 @@ export function createBreaker({ startMs, moved, before, ...first }: BreakerOptio
       },
     },
   };
+}
+
+interface BreakerBucket extends Omit<TokenBucket, "edit"> {
+  /** False: the new form of the breaker has no bucket of this kind. */
+  edit(next: BreakerSpec, nowMs: number): boolean;
+}
+
+/** A spec has one of them, or none. */
+function bucketOf({ bucket, deletes }: BreakerSpec, startMs: number): BreakerBucket | undefined {
+  if (bucket !== undefined) {
+    const tokens = createTokenBucket(bucket, startMs);
+    const edit: BreakerBucket["edit"] = (next, nowMs) => {
+      if (next.bucket !== undefined) tokens.edit(next.bucket, nowMs);
+      return next.bucket !== undefined;
+    };
+    return { ...tokens, edit };
+  }
+  if (deletes === undefined) return undefined;
+  const budget = createDeleteBudget(deletes);
+  const edit: BreakerBucket["edit"] = (next) => {
+    if (next.deletes !== undefined) budget.edit(next.deletes);
+    return next.deletes !== undefined;
+  };
+  return { ...budget, edit };
 }

@@ -2,6 +2,7 @@
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { BucketSpec, LimiterSpec } from "../policy.ts";
 import { type BreakerOptions, createBreaker } from "./breaker.ts";
+import { createDeleteLimiter } from "./delete-budget.ts";
 import { hasFailed, type Limiter, PASS } from "./limiter.ts";
 import { createObjectBuckets } from "./object-buckets.ts";
 import { createSharedBucket } from "./shared-bucket.ts";
@@ -21,6 +22,8 @@ export function createLimiter({ spec, ...options }: LimiterOptions): Limiter {
       return EXEMPT;
     case "bucket":
       return createBucket(spec, options);
+    case "deletes":
+      return createDeleteLimiter(spec);
     case "in-flight":
       return createInFlightLimiter(spec.max);
     case "backoff":

@@ -7,7 +7,7 @@ import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.t
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import { StatusError, type StatusReason } from "../../kube/status.ts";
 import type { Permit } from "../../policy/engine/engine.ts";
-import type { PolicyRequest } from "../../policy/policy-request.ts";
+import type { PolicyRequest, Population } from "../../policy/policy-request.ts";
 import type { PlanName } from "../../route/plan-query.ts";
 import { asSource, type ByteSource, discardBody, readBody } from "../http/byte-stream.ts";
 import type * as http from "../http/handler.ts";
@@ -34,6 +34,8 @@ export interface CallRecord extends http.CallNotes {
   rule?: string;
   /** The call as policies see it, with what that was read from. */
   policed?: { readonly info: RequestInfo; readonly isLock: boolean; readonly request: PolicyRequest };
+  /** The objects of the call's resource; undefined while they are not counted. Only for calls that may delete. */
+  population?: () => Population | undefined;
   /** Limits have let the call pass. They also let pass what the proxy sends to serve it. */
   isAdmitted?: true;
   /** What limits settle by the outcome of the call. */

@@ -12,7 +12,10 @@ export function policedRequest({ info: sent, record, headers }: Call, { current 
   // Any elector of the pod may use a lease there, also one that the app's spec does not name.
   const isLock = own.lock || (current !== undefined && isLeaseIn(current.snapshot.podNamespace, info));
   if (policed?.info === info && policed.isLock === isLock) return policed.request;
-  const request = policyRequestOf(info, isLock, () => userOf(headers));
+  const request = {
+    ...policyRequestOf(info, isLock, () => userOf(headers)),
+    population: () => own.population?.(), // the layer `census` lies between the two
+  };
   own.policed = { info, isLock, request };
   return request;
 }

@@ -13,6 +13,7 @@ import type { ProxyMetrics } from "../observe/metrics.ts";
 import type { Policies } from "../policies/policies.ts";
 import type { ManagerSession, Session } from "../session/session.ts";
 import { caller, excludedCallers } from "./caller.ts";
+import { census } from "./census.ts";
 import { declineWebSocketWatch } from "./decline-websocket-watch.ts";
 import { election } from "./election/election.ts";
 import { createLockGate, lockGate } from "./election/lock-gate.ts";
@@ -67,6 +68,8 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     { name: "fault", layer: fault(deps) },
     // Outside of all that may send several requests, and behind fault, whose delay is not the API server's.
     { name: "settle", layer: settle(deps) },
+    // Behind fault and settle, since its lists are the proxy's own. Before isolate, so that they show the pod's part.
+    { name: "census", layer: census(deps) },
     // Before isolate, which lets excluded callers pass. Behind election: they may use the lock.
     { name: "excluded-callers", layer: excludedCallers({ ...deps, metrics: streamMetrics, moves }) },
     // Behind all that changes or filters, so that no layer widens what it has narrowed.

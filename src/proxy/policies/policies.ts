@@ -15,7 +15,7 @@ import {
 } from "../../policy/engine/engine.ts";
 import { type Abort, type Delay, drawAbort, drawDelay } from "../../policy/engine/faults.ts";
 import { createMatcher, type Matcher } from "../../policy/matcher.ts";
-import { type EgressRule, type FaultRule, NO_POLICIES, type PolicySet, ruleName } from "../../policy/policy.ts";
+import { type EgressRule, type FaultRule, type LimitRule, NO_POLICIES, type PolicySet, ruleName } from "../../policy/policy.ts";
 import type { PolicyRequest } from "../../policy/policy-request.ts";
 import type { BudgetShare } from "../../wire/budget-type.ts";
 import type { PolicyReportMessage, RuleStateMessage } from "../../wire/messages.ts";
@@ -62,6 +62,8 @@ export function createPolicies({ clock, random, managerAwayMs, metrics, log }: P
   const wanted = () => {
     for (const listener of wantListeners) listener();
   };
+  /** The resources whose objects limits count; "*" for all. */
+  let counted: ReadonlySet<string> = new Set();
 
   /** Breakers half open without a request. */
   const arm = () => {
@@ -110,6 +112,8 @@ export function createPolicies({ clock, random, managerAwayMs, metrics, log }: P
     get hasFaults(): boolean {
       return current.faults.length > 0;
     },
+    /** True if a limit is a share of the objects of this resource. @param resource its plural name */
+    countsObjects: (resource: string): boolean => counted.has(resource) || counted.has("*"),
     limit: (request: PolicyRequest): LimitDecision => engine.decide(request),
     /** The request waits for so long, and then asks for an abort. */
     delay(request: PolicyRequest): Delay | undefined {
@@ -147,6 +151,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics, log }: P
       faults = createMatcher(policies.faults);
       egress = createEgressRules(policies.egress);
       metrics.keep([...policies.limits, ...policies.faults, ...policies.egress]);
+      counted = countedResources(policies.limits);
       engine.update(policies.limits);
     },
     /** What this pod has of the budgets that pods divide. They may come before their rules. */
@@ -182,6 +187,13 @@ function logTransition({ rule: { origin, mode }, to, reason, figure }: Transitio
   if (to === "Opened") log.warn(fields, "a breaker has opened");
   else if (to === "HalfOpen") log.info(fields, "a breaker is half-open: the next requests test the server");
   else log.info(fields, "a breaker has closed");
+}
+
+/** Names of resources, without their subresources; "*" for all. */
+function countedResources(limits: readonly LimitRule[]): Set<string> {
+  const counting = limits.filter(({ limiter }) => limiter.kind === "deletes" || (limiter.kind === "breaker" && limiter.deletes));
+  const names = counting.flatMap(({ match }) => match.resources.flatMap(({ resources }) => resources));
+  return new Set(names.map((name) => name.split("/", 1)[0] ?? name));
 }
 
 function createWait(clock: Clock, metrics: Pick<PolicyMetrics, "delayed" | "delaySkipped">) {

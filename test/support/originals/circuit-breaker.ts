@@ -94,8 +94,8 @@ export const CIRCUIT_BREAKER: OriginalType = {
       { value: "post", refused: ONE_OF_METHODS },
     ],
     [`${RULE}.bucket`]: [
-      { given: LIMITER, refused: "required with triggerPolicy LimiterOnly" },
-      { refused: "Normal needs something that opens the breaker: set bucket, trigger or both" },
+      { given: LIMITER, refused: "required with triggerPolicy LimiterOnly, unless maxDeleted is set" },
+      { refused: "Normal needs something that opens the breaker: set bucket, maxDeleted or trigger" },
       { given: { [`${RULE}.triggerPolicy`]: "ForceOpened" }, value: { burst: 1, interval: "1s", limit: 1 } },
     ],
     [`${RULE}.bucket.burst`]: [

@@ -1,0 +1,113 @@
+// Counts the objects that a pod may see, for limits by a share of them (`maxDeleted`). The first list or delete
+// of a resource starts a list of metadata, as the caller and through the layers behind, so it counts what the
+// pod owns. Invariant: no call waits for a list. Until it has ended, and if it fails, the count is not known.
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { createListFilter } from "../../kube/codec/codec.ts";
+import { isListOrWatch } from "../../kube/request-kind.ts";
+import type { Population } from "../../policy/policy-request.ts";
+import {
+  askAsCaller,
+  clientsRecord,
+  type Handler,
+  identityHeaders,
+  isResourceCall,
+  type Layer,
+  type ResourceCall,
+} from "../call/call.ts";
+import { listStream } from "../filter/filtered-body.ts";
+import { asSource, discardBody, readBody } from "../http/byte-stream.ts";
+import type { Policies } from "../policies/policies.ts";
+
+export interface CensusDeps {
+  readonly policies: Pick<Policies, "countsObjects">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** While objects are deleted, they are counted anew after this time. */
+export const COUNT_EVERY_MS = 5 * 60_000;
+const RETRY_MS = 10_000;
+const TIMEOUT_MS = 60_000;
+/** Resources whose counts are kept; the oldest count is forgotten. */
+const MAX_COUNTS = 64;
+/** A list without its items. */
+const MAX_REST_BYTES = 1024 * 1024;
+const METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+interface Count {
+  readonly startedMs: number;
+  hasFailed: boolean;
+  population: Population | undefined;
+}
+
+export function census({ policies, clock, log }: CensusDeps): Layer {
+  const counts = new Map<string, Count>();
+  const start = (call: ResourceCall, next: Handler, key: string): Count => {
+    const count: Count = { startedMs: clock.monotonicMs(), hasFailed: false, population: counts.get(key)?.population };
+    counts.delete(key);
+    counts.set(key, count);
+    for (const oldest of counts.keys()) if (counts.size > MAX_COUNTS) counts.delete(oldest);
+    countObjects(call, next, clock).then(
+      (population) => {
+        count.population = population;
+      },
+      (error: unknown) => {
+        count.hasFailed = true;
+        log.warn({ err: error, resource: key }, "objects not counted: limits go by the last count, or by atLeast");
+      },
+    );
+    return count;
+  };
+  return (next) => (call) => {
+    if (!isResourceCall(call) || !policies.countsObjects(call.info.resource)) return next(call);
+    const { group, resource, verb } = call.info;
+    const key = `${resource}.${group}`;
+    // Informers list when they start, so the objects are counted before the first delete.
+    if (isListOrWatch(call.info) && !counts.has(key)) start(call, next, key);
+    if (isListOrWatch(call.info) || verb === "get") return next(call);
+    clientsRecord(call.record).population = () => {
+      const known = counts.get(key);
+      const isFresh =
+        known !== undefined && clock.monotonicMs() - known.startedMs < (known.hasFailed ? RETRY_MS : COUNT_EVERY_MS);
+      return (isFresh ? known : start(call, next, key)).population;
+    };
+    return next(call);
+  };
+}
+
+/** A caller that may list in the namespace of its delete only is counted there. @throws an error with the status */
+async function countObjects(call: ResourceCall, next: Handler, clock: Clock): Promise<Population> {
+  const { group, version, resource, namespace } = call.info;
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const stop = new AbortController();
+  const timer = clock.after(TIMEOUT_MS, () => stop.abort(new Error("the list took too long")));
+  const list = async (path: string): Promise<Population> => {
+    const headers = { ...identityHeaders(call.headers), accept: METADATA, "accept-encoding": "identity" };
+    const { status, body } = await next(askAsCaller(call, `${path}?resourceVersion=0`, headers, stop.signal));
+    if (status !== 200 || body === null) {
+      discardBody(body);
+      throw Object.assign(new Error(`listing ${path}: status ${status}`), { status });
+    }
+    const byNamespace = new Map<string, number>();
+    let total = 0;
+    const filter = createListFilter("json", (meta) => {
+      total++;
+      byNamespace.set(meta.namespace, (byNamespace.get(meta.namespace) ?? 0) + 1);
+      return false;
+    });
+    await readBody(
+      listStream(asSource(body), filter, () => undefined),
+      MAX_REST_BYTES,
+    );
+    return { total, byNamespace };
+  };
+  try {
+    return await list(`${root}/${resource}`).catch((error: { readonly status?: number }) => {
+      if (error.status !== 403 || namespace === "" || resource === "namespaces") throw error;
+      return list(`${root}/namespaces/${encodeURIComponent(namespace)}/${resource}`);
+    });
+  } finally {
+    timer.cancel();
+  }
+}

@@ -7,7 +7,7 @@ import { POLICY, policiesDigest } from "../../src/wire/policy-type.ts";
 import { namedRoute, ROUTE } from "../../src/wire/route-type.ts";
 
 /** The capabilities of the present proxy. */
-export const CAPABILITIES = ["type:route", "route-delta", "type:policy"];
+export const CAPABILITIES = ["type:route", "route-delta", "type:policy", "policy-keep", "type:budget"];
 
 /** The whole snapshot. */
 export function wholeUpdate(snapshot: Snapshot, nonce: number, spoil: Partial<ResourceMessage> = {}): UpdateMessage {

@@ -85,6 +85,6 @@ it("tells equal tables once: a manager reads as many as it has asked for", () =>
 
 it("lists what the proxy supports", () => {
   const { registration } = greet({ acknowledged: undefined, inDoubt: [], mayHoldMore: false });
-  expect(registration).toMatchObject({ capabilities: ["type:route", "route-delta", "type:policy"], streamNumber: 1, epoch: 0 });
+  expect(registration).toMatchObject({ capabilities: CAPABILITIES, streamNumber: 1, epoch: 0 });
   expect(registration.route).toEqual({ version: 9, acknowledged: null, inDoubt: [], mayHoldMore: false });
 });

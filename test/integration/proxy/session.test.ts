@@ -74,8 +74,8 @@ const registrations = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("registration" in message && message.registration ? [message.registration] : []));
 const promises = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("promise" in message && message.promise ? [message.promise] : []));
-/** Leadership, lock access, backlog, unnamed lock. */
-const KINDS_OF_REPORT = 6;
+/** Leadership, lock access, backlog, unnamed lock, policies, webhook problem, shares of budgets. */
+const KINDS_OF_REPORT = 7;
 const reports = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
 const leaders = (of: ScriptedManager) => reports(of).flatMap((report) => ("leader" in report ? [report.leader] : []));
@@ -279,6 +279,7 @@ describe("a proxy's session", () => {
       { unnamedLock: { resource: "" } },
       { policies: { digest: "" } },
       { webhookProblem: "" },
+      { shares: { version: 0 } },
     ]);
     session.reports.setLockAccess(null);
     await eventually(() => reports(manager).length === 2 * KINDS_OF_REPORT + 3);

@@ -10,13 +10,21 @@ export interface KubectlResult {
   readonly stderr: string;
 }
 
-/** Runs kubectl to its end. Never throws for an exit code. */
-export function tryKubectl(kubeconfig: string, args: readonly string[], input?: string): Promise<KubectlResult> {
+/**
+ * Runs kubectl to its end. Never throws for an exit code.
+ * @param env variables beside those of this process
+ */
+export function tryKubectl(
+  kubeconfig: string,
+  args: readonly string[],
+  input?: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<KubectlResult> {
   return new Promise((resolve, reject) => {
     const child = execFile(
       "kubectl",
       ["--kubeconfig", kubeconfig, ...args],
-      { maxBuffer: 512 * 1024 * 1024, timeout: LIMIT_MS },
+      { maxBuffer: 512 * 1024 * 1024, timeout: LIMIT_MS, env: { ...process.env, ...env } },
       (error, stdout, stderr) => {
         if (error !== null && typeof error.code !== "number") reject(error);
         else resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });

@@ -132,8 +132,8 @@ export interface PolicySize {
 }
 
 /** Far below the bound of a message to the proxy. An object that does not fit alone is not valid. */
-const MAX: PolicySize = { rules: 4_096, pairs: 65_536, bytes: 8 * 1024 * 1024 };
-export const SIZE_BOUND = "4,096 rules, 65,536 pairs of a resource and a namespace, and 8 MiB";
+const MAX: PolicySize = { rules: 1_024, pairs: 16_384, bytes: 2 * 1024 * 1024 };
+export const SIZE_BOUND = "1,024 rules, 16,384 pairs of a resource and a namespace, and 2 MiB";
 
 export const NO_SIZE: PolicySize = { rules: 0, pairs: 0, bytes: 0 };
 

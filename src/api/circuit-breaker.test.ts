@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { PODS_RULE, policyProblemsOf, sampleCircuitBreaker } from "../../test/support/traffic-objects.ts";
+import { RECOVER_ANNOTATION } from "../base/recover-annotation.ts";
 import type { KubeObject, LabelSelector } from "../kube/types.ts";
-import { RECOVER_ANNOTATION } from "../policy/policy.ts";
 import { type CircuitBreaker, validateCircuitBreaker } from "./circuit-breaker.ts";
 import type { PolicyStatus } from "./policy-status.ts";
 

@@ -3,7 +3,7 @@
 // the new form.
 import { z } from "zod";
 import type { Immutable } from "../base/json.ts";
-import { RECOVER_ANNOTATION } from "../policy/policy.ts";
+import { RECOVER_ANNOTATION } from "../base/recover-annotation.ts";
 import { someItem, withChecks } from "./extensions.ts";
 import { namedList, nonEmptyList } from "./fields.ts";
 import { defineKind, KUSIONSTACK_GROUP, objectMetaSchema } from "./kind.ts";

@@ -3,7 +3,7 @@
 // the new form.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
-import { RECOVER_ANNOTATION } from "../policy/policy.ts";
+import { RECOVER_ANNOTATION } from "../base/recover-annotation.ts";
 import { durationSchema } from "./duration.ts";
 import { someField, someItem, withChecks } from "./extensions.ts";
 import { int, MAX_INT32, textUpTo } from "./fields.ts";

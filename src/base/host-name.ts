@@ -15,6 +15,11 @@ export function canonicalHost(text: string): string | undefined {
   return MAPPED.test(host) ? embeddedIpv4(host) : host;
 }
 
+/** Without brackets. */
+export function isAddress(host: string): boolean {
+  return isIP(host) !== 0;
+}
+
 /** RFC 1035 section 2.3.4 allows 255 bytes on the wire, which are 253 characters as text. */
 const MAX_HOST_LENGTH = 253;
 /** An IPv4 address in IPv6 form (RFC 4291 section 2.5.5.2): a connection to it is one to the IPv4 address. */

@@ -1,8 +1,7 @@
 // Decides which other servers a pod may call. Pure. Invariant: every rule that matches applies. Without an
 // enforced rule with Allow, only a rule with Deny refuses requests. A rule with Deny about an address holds for
 // every name that has the address.
-import { isIP } from "node:net";
-import { reachedAddress } from "../base/host-name.ts";
+import { isAddress, reachedAddress } from "../base/host-name.ts";
 import type { EgressRule } from "./policy.ts";
 import type { EgressTarget, PolicyRequest } from "./policy-request.ts";
 import { compilePattern } from "./text-match.ts";
@@ -68,7 +67,7 @@ function isMethod({ methods }: EgressRule, method: string): boolean {
 function addressOf(match: EgressRule["hosts"][number]): { readonly host: string; readonly port?: number }[] {
   if ("regex" in match) return [];
   const host = plainHost(match.host);
-  return isIP(host) === 0 ? [] : [{ ...match, host: reachedAddress(host) }];
+  return isAddress(host) ? [{ ...match, host: reachedAddress(host) }] : [];
 }
 
 function plainHost(host: string): string {

@@ -211,9 +211,6 @@ export interface PolicySet {
   readonly egress: readonly EgressRule[];
 }
 
-/** A new text of this annotation closes the open breakers of its object. */
-export const RECOVER_ANNOTATION = "ctrlmesh.kusionstack.io/recover";
-
 export const NO_POLICIES: PolicySet = { limits: [], faults: [], egress: [] };
 
 /** For metrics and the access log: all objects that reach a pod are of its namespace. */

@@ -3,10 +3,10 @@
 // They are mild, since an operator waits longer with each failure of an object, up to many minutes.
 import { setTimeout as sleep } from "node:timers/promises";
 import { CIRCUIT_BREAKERS, FAULT_INJECTIONS, TRAFFIC_POLICIES } from "../../src/api/resources.ts";
+import { RECOVER_ANNOTATION } from "../../src/base/recover-annotation.ts";
 import type { Resource } from "../../src/kube/client/resource.ts";
 import { isStatus } from "../../src/kube/status.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
-import { RECOVER_ANNOTATION } from "../../src/policy/policy.ts";
 import type { Mesh } from "../support/mesh.ts";
 import { APP } from "./desired-owners.ts";
 import { FAMILY } from "./family.ts";

@@ -1,9 +1,9 @@
 // The steps of the act after the first, and the judgement: an operator deletes everything it finds, and a breaker stops it.
 
 import { CIRCUIT_BREAKERS } from "../../../src/api/resources.ts";
+import { RECOVER_ANNOTATION } from "../../../src/base/recover-annotation.ts";
 import { CONFIG_MAPS } from "../../../src/kube/client/resources.ts";
 import { StatusError } from "../../../src/kube/status.ts";
-import { RECOVER_ANNOTATION } from "../../../src/policy/policy.ts";
 import { check, type Stage } from "../act.ts";
 import { readManifests } from "../manifests.ts";
 import type { DemoPod } from "../pods.ts";

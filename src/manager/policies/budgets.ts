@@ -5,8 +5,8 @@ import type { Clock } from "../../base/clock.ts";
 import type { LimitRule } from "../../policy/policy.ts";
 import { BUDGET, type BudgetShare, budgetDigest, MAX_SHARES } from "../../wire/budget-type.ts";
 import { acceptsType } from "../../wire/resource-type.ts";
+import type { ManagerContext } from "../context/manager-context.ts";
 import { type PodKey, type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
-import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import type { KnownPolicy } from "./accepted-policies.ts";
 import { dealShares, type Holder } from "./deal-shares.ts";
 import type { TargetPod } from "./policy-kind.ts";
@@ -24,7 +24,7 @@ interface Member {
 }
 
 export interface BudgetsOptions {
-  readonly registry: Pick<ProxyRegistry, "facts" | "publish">;
+  readonly registry: Pick<ManagerContext["registry"], "facts" | "publish">;
   readonly clock: Pick<Clock, "now">;
 }
 

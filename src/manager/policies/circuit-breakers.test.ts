@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { egressRequest, policyRequest } from "../../../test/support/policies.ts";
 import { PODS_RULE, sampleCircuitBreaker } from "../../../test/support/traffic-objects.ts";
 import type { CircuitBreaker } from "../../api/circuit-breaker.ts";
+import { RECOVER_ANNOTATION } from "../../base/recover-annotation.ts";
 import { createMatcher } from "../../policy/matcher.ts";
-import { RECOVER_ANNOTATION } from "../../policy/policy.ts";
 import { circuitBreakers } from "./circuit-breakers.ts";
 
 function compile(limiting: object = {}, spec: object = {}, annotations: Readonly<Record<string, string>> = {}) {

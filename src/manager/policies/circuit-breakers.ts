@@ -5,6 +5,7 @@ import { durationMs } from "../../api/duration.ts";
 import type { RateLimiting } from "../../api/rate-limiting.ts";
 import { CIRCUIT_BREAKERS } from "../../api/resources.ts";
 import { parseServer } from "../../api/server-match.ts";
+import { RECOVER_ANNOTATION } from "../../base/recover-annotation.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import type {
   BucketSpec,
@@ -15,7 +16,6 @@ import type {
   LimitRule,
   UrlRule,
 } from "../../policy/policy.ts";
-import { RECOVER_ANNOTATION } from "../../policy/policy.ts";
 import { compileResourceRule, createPolicyKind, perOf, type RuleHead } from "./policy-kind.ts";
 
 export const circuitBreakers = createPolicyKind({

@@ -6,6 +6,12 @@ import type { Matcher } from "../matcher.ts";
 import type { FaultRule, TimeWindow } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
 
+/** How long a fault has delayed a request, for the access log. */
+export interface Waited {
+  readonly seconds: number;
+  readonly rule: string;
+}
+
 export interface Delay {
   /** The delays of all rules add up. */
   readonly ms: number;

@@ -7,11 +7,11 @@ import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.t
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import { StatusError, type StatusReason } from "../../kube/status.ts";
 import type { Permit } from "../../policy/engine/engine.ts";
+import type { Waited } from "../../policy/engine/faults.ts";
 import type { PolicyRequest, Population } from "../../policy/policy-request.ts";
 import type { PlanName } from "../../route/plan-query.ts";
 import { asSource, type ByteSource, discardBody, readBody } from "../http/byte-stream.ts";
 import type * as http from "../http/handler.ts";
-import type { Waited } from "../policies/policies.ts";
 
 /** What the layers note about a call while it passes, for each other, for metrics and for the access log. */
 export interface CallRecord extends http.CallNotes {

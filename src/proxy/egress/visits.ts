@@ -2,8 +2,8 @@
 // logged once at its end; its signal fires at its end at the latest, so that nothing outlives it.
 import { type Clock, sleep } from "../../base/clock.ts";
 import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
+import type { Waited } from "../../policy/engine/faults.ts";
 import { type AccessLog, delayFields } from "../observe/access-log.ts";
-import type { Waited } from "../policies/policies.ts";
 import type { EgressResult } from "./egress-error.ts";
 
 /** What the access log has of a request: never a query, a header or a body. */

@@ -1,7 +1,7 @@
 // The access log: `--access-log` takes a share of all requests into the log, and /debug/requests the next
 // few. Invariants: off by default; no request can turn it on; no token, body or query is ever written.
 import type { ProcessContext } from "../../base/process-context.ts";
-import type { Waited } from "../policies/policies.ts";
+import type { Waited } from "../../policy/engine/faults.ts";
 
 export type AccessFields = Readonly<Record<string, unknown>>;
 export type AccessSink = (fields: AccessFields) => void;

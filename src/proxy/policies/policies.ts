@@ -13,7 +13,7 @@ import {
   stateKeyOf,
   type Transition,
 } from "../../policy/engine/engine.ts";
-import { type Abort, type Delay, drawAbort, drawDelay } from "../../policy/engine/faults.ts";
+import { type Abort, type Delay, drawAbort, drawDelay, type Waited } from "../../policy/engine/faults.ts";
 import { createMatcher, type Matcher } from "../../policy/matcher.ts";
 import { type EgressRule, type FaultRule, type LimitRule, NO_POLICIES, type PolicySet, ruleName } from "../../policy/policy.ts";
 import type { PolicyRequest } from "../../policy/policy-request.ts";
@@ -29,12 +29,6 @@ export type Policies = Omit<
   RunningPolicies,
   "restore" | "enforce" | "openBreakers" | "report" | "onChange" | "share" | "wantsMore" | "onWant"
 >;
-
-/** For the access log. */
-export interface Waited {
-  readonly seconds: number;
-  readonly rule: string;
-}
 
 export interface PoliciesOptions extends Pick<ProcessContext, "clock" | "random" | "log"> {
   /** 0 while the proxy follows a manager, Infinity if this process has followed none. */

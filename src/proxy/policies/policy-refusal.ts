@@ -1,8 +1,9 @@
 // The answer to a request that a policy refuses: who refuses, and when to come again.
 import type { Random } from "../../base/clock.ts";
+import { RECOVER_ANNOTATION } from "../../base/recover-annotation.ts";
 import { type Status, StatusError } from "../../kube/status.ts";
 import type { RefusedBy } from "../../policy/engine/engine.ts";
-import { RECOVER_ANNOTATION, type RuleOrigin } from "../../policy/policy.ts";
+import type { RuleOrigin } from "../../policy/policy.ts";
 
 export class PolicyError extends StatusError {
   override readonly status: Status;

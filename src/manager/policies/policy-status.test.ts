@@ -233,6 +233,14 @@ describe("the status of a policy", () => {
     });
   });
 
+  it("closed rules of the first pods take no place of an open breaker in a later one", () => {
+    const closed = Array.from({ length: 63 }, (_, at) => ({ name: `rule-${at}`, state: "Closed" }) as const);
+    const targets = Array.from({ length: 20 }, (_, at) => target(`pod-${10 + at}`, { rules: [opened, ...closed] }));
+    const listed = status({ targets }).targetStatus?.map(({ limitingSnapshots = [] }) => limitingSnapshots) ?? [];
+    expect(listed.map(([first]) => first)).toEqual(targets.map(() => opened));
+    expect(listed.flat()).toHaveLength(512);
+  });
+
   it("lists at most 512 rules, those with open breakers first", () => {
     const rules = [opened, ...Array.from({ length: 63 }, (_, at) => ({ name: `r${at}`, state: "Closed" }) as const)];
     const targets = Array.from({ length: 64 }, (_, at) => target(`pod-${at}`, { rules }));

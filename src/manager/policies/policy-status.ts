@@ -89,10 +89,13 @@ function rank(facts: TargetFacts): number {
 }
 
 function targetStatuses(targets: readonly TargetFacts[]): TargetStatus[] {
-  let left = MAX_ALL_SNAPSHOTS;
-  return targets.map((target) => {
-    const rules = target.rules.slice(0, Math.min(left, MAX_RULE_SNAPSHOTS));
-    left -= rules.length;
+  // Closed rules of one pod must not take the place of an open one of another: each opening has an Event.
+  const open = targets.map(({ rules }) => rules.filter(({ state }) => state !== "Closed").slice(0, MAX_RULE_SNAPSHOTS).length);
+  let left = MAX_ALL_SNAPSHOTS - open.reduce((sum, each) => sum + each, 0);
+  return targets.map((target, at) => {
+    const isOpen = open[at] ?? 0;
+    const rules = target.rules.slice(0, Math.min(isOpen + Math.max(0, left), MAX_RULE_SNAPSHOTS));
+    left -= rules.length - isOpen;
     return targetStatus(target, rules);
   });
 }

@@ -118,3 +118,22 @@ it("what it cannot read is refused, and the last share stays", async () => {
   expect(answers.at(-1)).toMatch(/^nack shares.0.uid/);
   expect(passed()).toBe(25);
 });
+
+it("a larger share is reported before the disk has it, so that a new manager does not deal it again", async () => {
+  const { handler, take, reports, slot } = setUp();
+  await take(7, share(250_000));
+  const shares = [share(900_000)];
+  const resource = {
+    type: BUDGET.name,
+    version: 8,
+    digest: budgetDigest(shares),
+    body: BUDGET.encode({ version: 8, digest: "", shares }),
+  };
+  handler.take(
+    { nonce: 8, baseDigest: "", resource },
+    { ack: () => undefined, nack: () => undefined, needsWhole: () => undefined },
+  );
+  expect(reports.at(-1)).toMatchObject({ version: 7, shares: [{ millionths: 900_000 }] });
+  await slot.idle();
+  expect(reports.at(-1)).toMatchObject({ version: 8, shares: [{ millionths: 900_000 }] });
+});

@@ -1,5 +1,5 @@
 // The handler of the resource type "budget": the shares that this pod has of the budgets of policies. Invariant:
-// a share is reported only when no restart can bring back a larger one, since the manager then gives the
+// a report never says less than what is in force or what a restart can bring back, since the manager gives the
 // difference to other pods. Without the manager the last shares stay in force, also over a restart.
 import { z } from "zod";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -34,9 +34,11 @@ export function createBudgetHandler({ policies, slot, pod, report, clock, log }:
   let current: Shares = { version: 0, shares: [] };
   /** The last shares that are on the disk, or for which the disk has none. */
   let settled = current;
+  /** What is in force, or what a restart may bring back: a new manager must not deal any of it to another pod. */
+  let mayHold: readonly BudgetShare[] = [];
   let timer: Timer | undefined;
   const tell = () => {
-    const shares = settled.shares.map((share) => ({ ...share, wantsMore: policies.wantsMore(share) }));
+    const shares = mayHold.map((share) => ({ ...share, wantsMore: policies.wantsMore(share) }));
     report({ version: settled.version, shares });
     timer?.cancel();
     // The want ends by itself.
@@ -56,11 +58,13 @@ export function createBudgetHandler({ policies, slot, pod, report, clock, log }:
         return answers.nack(error instanceof ResourceInvalidError ? error.problems : [errorMessage(error)]);
       }
       current = { version: next.version, shares: next.shares };
+      mayHold = larger(mayHold, next.shares);
       policies.share(current.shares);
+      tell();
       const content = () => ({ text: () => textOf(current, pod), onFullDisk: "remove" as const });
       void slot.save(content).then((saved) => {
         if (current.version !== next.version) return;
-        if (saved.is !== "unknown") settled = current;
+        if (saved.is !== "unknown") [settled, mayHold] = [current, current.shares];
         tell();
         answers.ack();
       });
@@ -75,7 +79,7 @@ export function createBudgetHandler({ policies, slot, pod, report, clock, log }:
         const { pod: owner, version, shares } = CONTENT.parse(JSON.parse(text));
         if (!isSamePod(owner, pod)) return;
         current = { version, shares };
-        settled = current;
+        [settled, mayHold] = [current, shares];
         policies.share(shares);
         tell();
       } catch (error) {
@@ -92,4 +96,15 @@ export function createBudgetHandler({ policies, slot, pod, report, clock, log }:
 function textOf({ version, shares }: Shares, pod: PodRef): string {
   const content: z.input<typeof CONTENT> = { format: FORMAT, pod, version, shares: [...shares] };
   return JSON.stringify(content);
+}
+
+/** The larger share of each rule. */
+function larger(a: readonly BudgetShare[], b: readonly BudgetShare[]): BudgetShare[] {
+  const byRule = new Map<string, BudgetShare>();
+  for (const share of [...b, ...a]) {
+    const key = JSON.stringify([share.uid, share.rule]);
+    const other = byRule.get(key);
+    if (other === undefined || other.millionths < share.millionths) byRule.set(key, share);
+  }
+  return [...byRule.values()];
 }

@@ -140,9 +140,11 @@ class World {
     return this.pods.some(({ key, isSelected }) => key === `shop/${name}` && isSelected);
   }
 
-  deal(): void {
+  deal(): Promise<void> {
     const targets = this.pods.map(({ key, uid, hasRun }) => ({ namespace: "shop", name: key.split("/")[1], uid, hasRun }));
-    this.manager.budgets.deal("shop", [this.policy], targets as unknown as TargetPod[]);
+    const nothing = { leftOut: new Set<string>(), keeps: new Map<string, string>() };
+    const all = targets.map((pod) => ({ pod: pod as unknown as TargetPod, ...nothing }));
+    return this.manager.budgets.deal("shop", [this.policy], all, async (items, work) => items.map(work));
   }
 
   async step(step: Step): Promise<void> {
@@ -181,7 +183,7 @@ class World {
 
   /** The manager deals, and every proxy that is connected follows. */
   async round(): Promise<void> {
-    this.deal();
+    await this.deal();
     for (const pod of this.pods) {
       pod.take(false);
       this.check();

@@ -2,25 +2,31 @@
 // hold is the share that it has reported, or any share that was sent to it since. So a budget is never dealt
 // twice, whatever is lost on the way; a proxy that reports nothing keeps what it has.
 import type { Clock } from "../../base/clock.ts";
-import type { LimitRule } from "../../policy/policy.ts";
 import { BUDGET, type BudgetShare, budgetDigest, MAX_SHARES } from "../../wire/budget-type.ts";
+import type { ShareStateMessage } from "../../wire/messages.ts";
 import { acceptsType } from "../../wire/resource-type.ts";
 import type { ManagerContext } from "../context/manager-context.ts";
 import { type PodKey, type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
 import type { KnownPolicy } from "./accepted-policies.ts";
 import { dealShares, type Holder } from "./deal-shares.ts";
-import type { TargetPod } from "./policy-kind.ts";
+import type { PodPolicies } from "./pod-policies.ts";
+import { isShared, type Policy } from "./policy-kind.ts";
 
 interface Sent {
   readonly version: number;
-  readonly digest: string;
+  /** By rule, in millionths. */
   readonly shares: ReadonlyMap<string, number>;
 }
 
-interface Member {
+export type BudgetTarget = Pick<PodPolicies, "pod" | "leftOut" | "keeps">;
+
+interface Member extends BudgetTarget {
   readonly key: PodKey;
   readonly facts: ProxyFacts | undefined;
-  readonly pod: TargetPod;
+  /** By rule: a pod may have hundreds of shares, and a namespace hundreds of pods. */
+  readonly reported: ReadonlyMap<string, ShareStateMessage>;
+  /** What was sent to its proxy, and is not confirmed by a report. */
+  readonly unconfirmed: readonly Sent[];
 }
 
 export interface BudgetsOptions {
@@ -33,40 +39,46 @@ export function createBudgets({ registry, clock }: BudgetsOptions) {
   const sentTo = new Map<string, SentTo>();
 
   return {
-    /** @param policies and `pods`: all of the namespace */
-    deal(namespace: string, policies: readonly KnownPolicy[], pods: readonly TargetPod[]): void {
-      const before = sentTo.get(namespace) ?? new Map<string, readonly Sent[]>();
-      const members = pods.map((pod): Member => ({ key: podKey(pod), facts: registry.facts(podKey(pod)), pod }));
+    /**
+     * @param policies and `targets`: all of the namespace
+     * @param map works in slices: hundreds of pods with hundreds of shares take a part of a second
+     */
+    async deal(
+      namespace: string,
+      policies: readonly KnownPolicy[],
+      targets: readonly BudgetTarget[],
+      map: MapAll,
+    ): Promise<void> {
+      const sent = sentTo.get(namespace) ?? new Map<string, readonly Sent[]>();
+      const members = await map(targets, (target) => memberOf(target, registry.facts(podKey(target.pod)), sent));
       // Proxies keep the rules of an object that this manager has never seen valid, so they keep its shares too.
       const unknown = new Set(policies.flatMap(({ policy, object }) => (policy === undefined ? object.metadata.uid : [])));
       const keptOf = ({ facts }: Member) => (facts?.shares?.shares ?? []).filter(({ uid }) => unknown.has(uid)).map(shareOf);
       const dealt = new Map<PodKey, BudgetShare[]>(members.map((member) => [member.key, keptOf(member)]));
-      for (const { policy } of policies) {
-        const rules = (policy?.rules.limits ?? []).filter(isShared);
-        if (policy === undefined || rules.length === 0) continue;
-        for (const { origin } of rules) {
-          const hasRoom = ({ key }: Member) => (dealt.get(key)?.length ?? 0) < MAX_SHARES;
-          const holders = members.map((member) =>
-            holderOf(member, hasRoom(member) && policy.isFor(member.pod) !== false, keyOf(origin), before),
-          );
-          const shares = dealShares(holders);
-          for (const [at, { key }] of members.entries()) {
-            if (holders[at]?.need !== "none")
-              dealt.get(key)?.push({ uid: origin.uid, rule: origin.rule, millionths: shares[at] ?? 0 });
-          }
+      const hasRoom = ({ key }: Member) => (dealt.get(key)?.length ?? 0) < MAX_SHARES;
+      await map(policies.flatMap(sharedRules), ({ uid, rule, policy }) => {
+        const key = keyOf({ uid, rule });
+        const holders = members.map((member) => holderOf(member, hasRoom(member) && hasRule(member, uid, policy), key));
+        for (const [at, millionths] of dealShares(holders).entries()) {
+          const member = members[at];
+          if (member !== undefined && holders[at]?.need !== "none") dealt.get(member.key)?.push({ uid, rule, millionths });
         }
-      }
-      const after = new Map<string, readonly Sent[]>();
-      for (const { key, facts, pod } of members) {
-        if (facts === undefined || facts.shares === null) continue;
-        const sent = before.get(pod.uid) ?? [];
-        const last = sent.at(-1);
+      });
+      // Noted one by one, since an abort between two slices takes back nothing that was sent.
+      sentTo.set(namespace, sent);
+      await map(members, ({ key, pod }) => {
+        // Meanwhile another leader may have dealt, which `shares: null` says.
+        const facts = registry.facts(key);
+        if (facts === undefined || facts.shares === null) return void sent.delete(pod.uid);
+        const earlier = sent.get(pod.uid) ?? [];
+        const last = earlier.at(-1);
         const next = send(key, facts, dealt.get(key) ?? [], last);
-        const kept = sent.filter((each) => each === last || isUnconfirmed(each, facts));
-        if (kept.length + next.length > 0) after.set(pod.uid, [...kept, ...next]);
-      }
-      if (after.size === 0) sentTo.delete(namespace);
-      else sentTo.set(namespace, after);
+        const kept = earlier.filter((each) => each === last || isUnconfirmed(each, facts));
+        if (kept.length + next.length > 0) sent.set(pod.uid, [...kept, ...next]);
+      });
+      const uids = new Set(targets.map(({ pod }) => pod.uid));
+      for (const uid of sent.keys()) if (!uids.has(uid)) sent.delete(uid);
+      if (sent.size === 0) sentTo.delete(namespace);
     },
   };
 
@@ -74,33 +86,52 @@ export function createBudgets({ registry, clock }: BudgetsOptions) {
   function send(key: PodKey, facts: ProxyFacts, shares: readonly BudgetShare[], last: Sent | undefined): Sent[] {
     // A proxy that is away cannot use a larger share, and learns of a smaller one when it comes back.
     if (facts.shares === null || !facts.connected || !takesShares(facts)) return [];
+    if (last === undefined ? shares.length + facts.shares.shares.length === 0 : isSame(shares, last.shares)) return [];
     const digest = budgetDigest(shares);
-    if (digest === last?.digest || (last === undefined && shares.length + facts.shares.shares.length === 0)) return [];
     const version = Math.max(1, clock.now(), (last?.version ?? 0) + 1, facts.shares.version + 1);
     registry.publish(key, BUDGET, { version, digest, shares });
-    return [{ version, digest, shares: new Map(shares.map((share) => [keyOf(share), share.millionths])) }];
+    return [{ version, shares: new Map(shares.map((share) => [keyOf(share), share.millionths])) }];
   }
 }
 
-type SentTo = ReadonlyMap<string, readonly Sent[]>;
+type SentTo = Map<string, readonly Sent[]>;
+type MapAll = <T, R>(items: readonly T[], work: (item: T) => R) => Promise<R[]>;
 
-function holderOf(member: Member, isTarget: boolean, rule: string, sent: SentTo): Holder {
+function sharedRules({ policy }: KnownPolicy) {
+  if (policy === undefined) return [];
+  return policy.rules.limits.filter(isShared).map(({ origin: { uid, rule } }) => ({ uid, rule, policy }));
+}
+
+function memberOf(target: BudgetTarget, facts: ProxyFacts | undefined, sent: SentTo): Member {
+  const reported = new Map((facts?.shares?.shares ?? []).map((share) => [keyOf(share), share]));
+  const unconfirmed = facts === undefined ? [] : (sent.get(target.pod.uid) ?? []).filter((each) => isUnconfirmed(each, facts));
+  return { ...target, key: podKey(target.pod), facts, reported, unconfirmed };
+}
+
+/** A policy that has no room in the pod is not in force there. */
+function hasRule({ pod, leftOut, keeps }: Member, uid: string, { isFor }: Pick<Policy, "isFor">): boolean {
+  return (!leftOut.has(uid) || keeps.has(uid)) && isFor(pod) !== false;
+}
+
+function isSame(shares: readonly BudgetShare[], last: Sent["shares"]): boolean {
+  return shares.length === last.size && shares.every((share) => last.get(keyOf(share)) === share.millionths);
+}
+
+function holderOf(member: Member, isTarget: boolean, rule: string): Holder {
   const { facts } = member;
-  const held = mayHold(member, sent, rule);
+  const held = mayHold(member, rule);
   // A pod that the rule was for once, and that does not answer, must not hold up all budgets of the namespace.
   if (!isTarget || (facts !== undefined && !takesShares(facts))) return { held: held ?? 0, need: "none" };
   return { held, need: wantsMore(member, rule) ? "more" : "base" };
 }
 
 /** In millionths; undefined if it is not known. */
-function mayHold({ facts, pod }: Member, sent: SentTo, rule: string): number | undefined {
+function mayHold({ facts, pod, reported, unconfirmed }: Member, rule: string): number | undefined {
   // Nothing was sent to a proxy that has not registered, unless by another manager.
   if (facts === undefined) return pod.hasRun ? undefined : 0;
   if (!takesShares(facts)) return 0;
   if (facts.shares === null) return undefined;
-  const reported = facts.shares.shares.find((share) => keyOf(share) === rule)?.millionths ?? 0;
-  const since = (sent.get(pod.uid) ?? []).flatMap((each) => (isUnconfirmed(each, facts) ? (each.shares.get(rule) ?? 0) : []));
-  return Math.max(reported, ...since);
+  return Math.max(reported.get(rule)?.millionths ?? 0, ...unconfirmed.map(({ shares }) => shares.get(rule) ?? 0));
 }
 
 function takesShares({ capabilities }: ProxyFacts): boolean {
@@ -111,12 +142,8 @@ function isUnconfirmed({ version }: Sent, { shares }: ProxyFacts): boolean {
   return version > (shares?.version ?? 0);
 }
 
-function wantsMore({ facts }: Member, rule: string): boolean {
-  return facts?.connected === true && facts.shares?.shares.some((share) => keyOf(share) === rule && share.wantsMore) === true;
-}
-
-export function isShared({ limiter }: Pick<LimitRule, "limiter">): boolean {
-  return limiter.kind === "bucket" && limiter.per === "Policy";
+function wantsMore({ facts, reported }: Member, rule: string): boolean {
+  return facts?.connected === true && reported.get(rule)?.wantsMore === true;
 }
 
 function shareOf({ uid, rule, millionths }: BudgetShare): BudgetShare {

@@ -44,6 +44,15 @@ describe("the policies of one pod", () => {
     expect(rulesOf(...objects)).toEqual({ names: ["a-small-new", ...names("old", 20).sort()], leftOut: ["new"] });
   });
 
+  it("are bounded by their divided buckets, since a rule without a share would refuse everything", () => {
+    const divided = names("o", 17).map((name, at) => {
+      const object = sized(name, at, 16);
+      const limiter = { kind: "bucket", perSecond: 1, burst: 1, per: "Policy" } as const;
+      return { ...object, rules: { ...object.rules, limits: object.rules.limits.map((rule) => ({ ...rule, limiter })) } };
+    });
+    expect(rulesOf(...divided.toReversed())).toEqual({ names: names("o", 16).sort(), leftOut: ["o-16"] });
+  });
+
   it("are bounded by what they list, and by their bytes", () => {
     const wide = { resources: names("r", 64), namespaces: names("n", 64) };
     expect(rulesOf(...names("o", 5).map((name) => sized(name, 1, 1, wide))).leftOut).toEqual(["o-4"]);

@@ -13,6 +13,7 @@ import {
   type ResourceRule,
   type RuleOrigin,
 } from "../../policy/policy.ts";
+import { MAX_SHARES } from "../../wire/budget-type.ts";
 
 export interface PolicyObject extends KubeObject {
   readonly status?: PolicyStatus | undefined;
@@ -129,13 +130,15 @@ export interface PolicySize {
   /** Pairs of a resource and a namespace. The proxy has an entry for each. */
   readonly pairs: number;
   readonly bytes: number;
+  /** Rules with `bucket.per: Policy`: the proxy has a share of each. */
+  readonly shares: number;
 }
 
 /** Far below the bound of a message to the proxy. An object that does not fit alone is not valid. */
-const MAX: PolicySize = { rules: 1_024, pairs: 16_384, bytes: 2 * 1024 * 1024 };
-export const SIZE_BOUND = "1,024 rules, 16,384 pairs of a resource and a namespace, and 2 MiB";
+const MAX: PolicySize = { rules: 1_024, pairs: 16_384, bytes: 2 * 1024 * 1024, shares: MAX_SHARES };
+export const SIZE_BOUND = "1,024 rules, 256 divided buckets, 16,384 pairs of a resource and a namespace, and 2 MiB";
 
-export const NO_SIZE: PolicySize = { rules: 0, pairs: 0, bytes: 0 };
+export const NO_SIZE: PolicySize = { rules: 0, pairs: 0, bytes: 0, shares: 0 };
 
 export function sizeOf(set: PolicySet): PolicySize {
   const matching = [...set.limits, ...set.faults];
@@ -145,13 +148,20 @@ export function sizeOf(set: PolicySet): PolicySize {
     rules: matching.length + set.egress.length,
     pairs: resourceRules.reduce((sum, { resources, namespaces }) => sum + resources.length * namespaces.length, 0),
     bytes: Buffer.byteLength(JSON.stringify(set)),
+    shares: set.limits.filter(isShared).length,
   };
 }
 
 export function addSizes(a: PolicySize, b: PolicySize): PolicySize {
-  return { rules: a.rules + b.rules, pairs: a.pairs + b.pairs, bytes: a.bytes + b.bytes };
+  const [rules, pairs] = [a.rules + b.rules, a.pairs + b.pairs];
+  return { rules, pairs, bytes: a.bytes + b.bytes, shares: a.shares + b.shares };
 }
 
-export function fits({ rules, pairs, bytes }: PolicySize): boolean {
-  return rules <= MAX.rules && pairs <= MAX.pairs && bytes <= MAX.bytes;
+export function fits({ rules, pairs, bytes, shares }: PolicySize): boolean {
+  return rules <= MAX.rules && pairs <= MAX.pairs && bytes <= MAX.bytes && shares <= MAX.shares;
+}
+
+/** All pods of the policy divide the bucket of the rule. */
+export function isShared({ limiter }: Pick<LimitRule, "limiter">): boolean {
+  return limiter.kind === "bucket" && limiter.per === "Policy";
 }

@@ -74,7 +74,7 @@ describe("the status of a policy", () => {
       status: "False",
       reason: "TooManyRules",
       message:
-        "not in force in pod b, where older policies or pods leave no room: the policies of a pod may have 1,024 rules, 16,384 pairs of a resource and a namespace, and 2 MiB, and all different sets of a namespace 16 MiB; delete policies, make them smaller, or let more pods have the same ones",
+        "not in force in pod b, where older policies or pods leave no room: the policies of a pod may have 1,024 rules, 256 divided buckets, 16,384 pairs of a resource and a namespace, and 2 MiB, and all different sets of a namespace 16 MiB; delete policies, make them smaller, or let more pods have the same ones",
     });
   });
 

@@ -66,18 +66,15 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
         publish(own);
         return [own];
       };
-      const published = await mapInSlices(listed.toSorted(oldestFirst), publishTo, { turns, client: namespace, clock, signal });
+      const slices = { turns, client: namespace, clock, signal };
+      const published = await mapInSlices(listed.toSorted(oldestFirst), publishTo, slices);
       const proxies = published.flat().map((policies): ProxyPolicies => {
         const key = podKey(policies.pod);
         const facts = registry.facts(key);
         const lostInMs = lost.lostInMs(key, facts?.connected === true);
         return { ...policies, facts, lostInMs, isHeld: keepsAll(policies, facts) };
       });
-      budgets.deal(
-        namespace,
-        known,
-        proxies.map(({ pod }) => pod),
-      );
+      await budgets.deal(namespace, known, proxies, (items, work) => mapInSlices(items, work, slices));
       const write = async (policy: KnownPolicy) => {
         if (!(await releaseDeleted(options, policy, signal))) return undefined;
         return writeStatus(policy, proxies, signal);

@@ -49,4 +49,12 @@ describe("the Events of a policy", () => {
     expect(all).toHaveLength(11);
     expect(all.at(-1)).toBe("Warning MoreBreakersChanged: 20 more rules opened or closed: see targetStatus");
   });
+
+  it("say nothing of a pod that only now has a place in the list, since its breaker may have been open before", () => {
+    const pods = (from: number) => Array.from({ length: 70 - from }, (_, at) => [`pod-${100 + from + at}`, [OPENED]] as const);
+    const first = statusOf(Object.fromEntries(pods(0)));
+    expect(texts(first, statusOf(Object.fromEntries(pods(3))))).toEqual([]);
+    const withNew = statusOf({ ...Object.fromEntries(pods(10)), "pod-000": [OPENED] }, { previous: first });
+    expect(texts(statusOf(Object.fromEntries(pods(10))), withNew)).toHaveLength(1);
+  });
 });

@@ -35,8 +35,11 @@ export function policyEvents(before: PolicyStatus | undefined, after: PolicyStat
 
 function transitionEvents(before: PolicyStatus | undefined, after: PolicyStatus): PolicyEvent[] {
   const earlier = statesOf(before);
+  const listed = new Set(before?.targetStatus?.map(({ podName }) => podName));
+  const isFullOfOpen = (before?.targets?.opened ?? 0) > listed.size;
   const changes = [...statesOf(after)].flatMap(([key, { pod, rule }]) => {
-    // A rule that the status did not list was closed.
+    // A rule that the status did not list was closed, unless the pods with open breakers alone had filled the list.
+    if (!earlier.has(key) && isFullOfOpen && !listed.has(pod)) return [];
     const last = earlier.get(key)?.rule ?? { state: "Closed", lastTransitionTime: undefined };
     const isSame = last.state === rule.state && (rule.state === "Closed" || last.lastTransitionTime === rule.lastTransitionTime);
     return isSame ? [] : [transitionEvent(pod, rule, after.mode === "Shadow")];

@@ -118,7 +118,11 @@ export function createPolicyWorld() {
     app: (name: string, subset = "") => void apps.set(name, { pods: { subsetOf: () => subset } }),
     pod(name: string, app: string, proxy: PolicyProxy = createPolicyProxy()) {
       const labels = { app: "shop", [INJECTED_LABEL]: app };
-      pods.push({ metadata: { namespace: NAMESPACE, name, uid: name, labels }, status: { podIP: "10.0.0.1" } } as unknown as Pod);
+      pods.push({
+        metadata: { namespace: NAMESPACE, name, uid: name, labels },
+        spec: { nodeName: "node" },
+        status: { podIP: "10.0.0.1" },
+      } as unknown as Pod);
       proxies.set(podKey({ namespace: NAMESPACE, name }), proxy);
       return proxy;
     },

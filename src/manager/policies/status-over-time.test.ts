@@ -53,6 +53,22 @@ describe("the status of a CircuitBreaker", () => {
     expect(world.events).toEqual([]);
   });
 
+  it("does not change with a failover of the manager, also with more pods than it lists", async () => {
+    const proxies = [proxy, ...Array.from({ length: 80 }, (_, at) => world.pod(`more-${at}`, "shop"))];
+    proxy.rules = [OPENED];
+    await world.reconcile();
+    const before = world.statusOf(KIND, "guard");
+    expect(before?.targets).toEqual({ total: 81, synced: 81, opened: 1 });
+    for (const each of proxies) each.isRegistered = false;
+    world.restartManager();
+    await world.reconcile();
+    expect(world.statusOf(KIND, "guard")).toEqual(before);
+    // New rules are in force in no pod of which nothing is known.
+    world.put("guard", sampleCircuitBreaker({ bucket: { burst: 9, interval: "1s", limit: 1 } }));
+    await world.reconcile();
+    expect(world.statusOf(KIND, "guard")?.targets).toEqual({ total: 81, synced: 0, opened: 1 });
+  });
+
   it("says after a minute that a proxy is not connected, and keeps the state that it reported last (D14b)", async () => {
     proxy.rules = [OPENED];
     await world.reconcile();

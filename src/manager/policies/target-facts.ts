@@ -50,7 +50,7 @@ export function targetFacts(
   previous: PolicyStatus | undefined,
 ): TargetFacts {
   const reportedDigest = facts?.policies.digest ?? "";
-  const last = reportedDigest === "" ? lastOf(previous, pod) : undefined;
+  const last = reportedDigest === "" ? lastOf(previous, pod, digest) : undefined;
   const enforced = last?.configHash ?? reportedDigest;
   const isSynced = enforced === digest && !leftOut.has(uid);
   const reported = (facts?.policies.rules ?? []).filter((rule) => rule.uid === uid);
@@ -71,9 +71,23 @@ export function targetFacts(
   };
 }
 
-/** A pod that was made anew under its name has another address. */
-function lastOf(previous: PolicyStatus | undefined, { name, ip }: PodPolicies["pod"]): TargetStatus | undefined {
-  return ip === "" ? undefined : previous?.targetStatus?.find(({ podName, podIP }) => podName === name && podIP === ip);
+/** What the status said about a pod. One that was made anew under its name has another address. */
+function lastOf(previous: PolicyStatus | undefined, pod: PodPolicies["pod"], digest: string): TargetStatus | undefined {
+  const { name: podName, ip: podIP, hasRun } = pod;
+  if (podIP === "") return undefined;
+  const { targetStatus = [], targets } = previous ?? {};
+  const listed = targetStatus.find((each) => each.podName === podName);
+  if (listed !== undefined) return listed.podIP === podIP ? listed : undefined;
+  // The worst pods come first, so one beyond the end of the list was no worse than the last one.
+  const end = targetStatus.at(-1);
+  const isBeyond = hasRun && end !== undefined && (targets?.total ?? 0) > targetStatus.length;
+  if (!isBeyond || end.message !== undefined || end.configHash !== digest || end.limitingSnapshots?.some(isOpened))
+    return undefined;
+  return { podName, podIP, configHash: digest, limitingSnapshots: [] };
+}
+
+function isOpened({ state }: RuleSnapshot): boolean {
+  return state === "Opened";
 }
 
 const RANK = { Opened: 0, HalfOpen: 1, Closed: 2 } as const;

@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 import { collectGarbage } from "../../test/support/collect-garbage.ts";
 import { egressRequest, policyRequest } from "../../test/support/policies.ts";
+import { parseRequestInfo } from "../kube/request-info.ts";
+import { policyRequestOf } from "./policy-request.ts";
 
 const LONG = "x".repeat(100_000);
 
@@ -31,4 +33,11 @@ it.each([
   ["DELETE /api/v1/namespaces/prod", ["prod"]],
 ])("the actions of %s have the name of the object", (line, names) => {
   expect(policyRequest(line).actions.map(({ name }) => name)).toEqual(names);
+});
+
+it("who sends a request is read once, however many rules ask", () => {
+  let reads = 0;
+  const request = policyRequestOf(parseRequestInfo("GET", "/api/v1/namespaces/a/pods/p"), false, () => `user-${++reads}`);
+  expect(reads).toBe(0);
+  expect([request.user?.(), request.user?.()]).toEqual(["user-1", "user-1"]);
 });

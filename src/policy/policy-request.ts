@@ -39,6 +39,8 @@ export interface Population {
   readonly total: number;
   /** "" for cluster-scoped objects. */
   readonly byNamespace: ReadonlyMap<string, number>;
+  /** The caller may not list all namespaces, and nobody knows what is in others than these. */
+  readonly isPartial?: true;
 }
 
 export interface PolicyRequest {
@@ -77,7 +79,7 @@ export function policyRequestOf(info: RequestInfo, isLock: boolean, user = () =>
   }
   const isBulk = info.verb === "deletecollection";
   const key = bounded(`${info.verb} ${info.group}/${resourceOf(info)} ${info.namespace}/${info.name}`);
-  return { actions: actionsOf(info), method, user, isLock, isBulk, key };
+  return { actions: actionsOf(info), method, user: once(user), isLock, isBulk, key };
 }
 
 /**
@@ -112,8 +114,17 @@ export function isNamespaceObject({ group, resource, namespace }: Action): boole
 
 const NAMESPACES = "namespaces";
 
+/** Each rule with an exception for users asks, and the answer may be in a long token. */
+function once(read: () => string): () => string {
+  let known: string | undefined;
+  return () => {
+    known ??= read();
+    return known;
+  };
+}
+
 /** A copy: a part of a text keeps the whole text in memory. */
-function bounded(key: string): string {
+export function bounded(key: string): string {
   return key.length <= MAX_KEY_LENGTH ? key : Buffer.from(key.slice(0, MAX_KEY_LENGTH), "utf16le").toString("utf16le");
 }
 

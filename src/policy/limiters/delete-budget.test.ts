@@ -135,3 +135,14 @@ describe("a breaker with maxDeleted", () => {
     expect(breaker.figures(0).tokens).toBe(5);
   });
 });
+
+it("a deletecollection in a namespace that could not be counted is refused, not free", () => {
+  const { send, figure } = setUp({ ...populationOf({ a: 100 }), isPartial: true });
+  expect(send("DELETE /api/v1/namespaces/b/pods")).toBe(false);
+  expect(figure("DELETE /api/v1/namespaces/b/pods")).toContain("not counted yet");
+  expect(send("DELETE /api/v1/pods")).toBe(false);
+});
+
+it("a deletecollection in a namespace without objects is free once all namespaces are counted", () => {
+  expect(setUp(populationOf({ a: 100 })).send("DELETE /api/v1/namespaces/b/pods")).toBe(true);
+});

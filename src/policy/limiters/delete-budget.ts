@@ -51,7 +51,10 @@ export function createDeleteBudget(first: DeletesSpec) {
   const costOf = ({ isBulk, population }: PolicyRequest, { namespace }: Action): number | undefined => {
     if (!isBulk) return 1;
     const known = population?.();
-    return known && (namespace === "" ? known.total : (known.byNamespace.get(namespace) ?? 0));
+    if (known === undefined) return undefined;
+    const nobodyKnows = known.isPartial ? undefined : 0;
+    if (namespace !== "") return known.byNamespace.get(namespace) ?? nobodyKnows;
+    return known.isPartial ? undefined : known.total;
   };
   const deletedAt = (key: string, most: number, nowMs: number): number => {
     const { count, atMs } = deleted.get(key) ?? { count: 0, atMs: nowMs };

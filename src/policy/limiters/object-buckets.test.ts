@@ -84,3 +84,9 @@ it("an edit leaves each object its tokens, as far as there is room, and is none 
   for (const per of [{}, { per: "Policy" as const }])
     expect(limiter.edit({ kind: "bucket", perSecond: 1, burst: 10, ...per }, 0)).toBe(false);
 });
+
+it("very long names, which no object has, share a bucket instead of filling the memory", () => {
+  const limiter = createObjectBuckets(SPEC, 0);
+  for (let at = 0; at < 100; at++) limiter.charge(request(`${"x".repeat(2_000)}${at}`), 0);
+  expect(limiter.figures(0).objects).toBe(1);
+});

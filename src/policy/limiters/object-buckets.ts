@@ -1,7 +1,7 @@
 // A token bucket for each object (`bucket.per: Object`). Invariant: the requests for any one object keep
 // within its burst and rate, however many objects there are; the memory is bounded.
 import type { BucketSpec } from "../policy.ts";
-import type { PolicyRequest } from "../policy-request.ts";
+import { bounded, type PolicyRequest } from "../policy-request.ts";
 import type { Limiter } from "./limiter.ts";
 import { createTokenBucket, type TokenBucket } from "./token-bucket.ts";
 
@@ -50,5 +50,5 @@ function objectKeyOf({ actions, key }: PolicyRequest): string {
   const [action] = actions;
   if (action === undefined) return key;
   const { group, resource, namespace, name } = action;
-  return `${group}/${resource.split("/", 1)[0]} ${namespace}/${name}`;
+  return bounded(`${group}/${resource.split("/", 1)[0]} ${namespace}/${name}`);
 }

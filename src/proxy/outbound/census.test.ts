@@ -79,6 +79,30 @@ it("a caller that may list in the delete's namespace only is counted there", asy
   expect((await send("DELETE", DELETE))?.total).toBe(1);
 });
 
+it("each namespace is counted by itself if the caller may list some namespaces only", async () => {
+  const { send, flush, lists } = setUp((target) => {
+    const [, namespace = ""] = /namespaces\/(\w+)/.exec(target) ?? [];
+    const items = { a: podList("a", "a"), b: podList("b"), c: podList() }[namespace];
+    return items ?? jsonReply({ kind: "Status" }, 403);
+  });
+  const remove = (namespace: string) => send("DELETE", `/api/v1/namespaces/${namespace}/pods/p`);
+  await remove("a");
+  await flush();
+  for (const namespace of ["a", "b", "c"]) {
+    await remove(namespace);
+    await flush();
+  }
+  const count = lists.length;
+  const known = await remove("d");
+  expect(known).toMatchObject({ total: 3, isPartial: true });
+  expect(Object.fromEntries(known?.byNamespace ?? [])).toEqual({ a: 2, b: 1, c: 0 });
+  for (const namespace of ["a", "b", "c"]) await remove(namespace);
+  expect(lists.slice(count).map(({ target }) => target)).toEqual([
+    "/api/v1/pods?resourceVersion=0",
+    "/api/v1/namespaces/d/pods?resourceVersion=0",
+  ]);
+});
+
 it.each([
   ["fails", () => jsonReply({ kind: "Status" }, 500)],
   ["is no list", () => jsonReply({ kind: "Status" })],

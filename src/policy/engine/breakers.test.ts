@@ -270,6 +270,19 @@ describe("an edit", () => {
     engine.update(names.map((name) => limitRule(manual, { name })));
     expect(engine.states().filter(({ state }) => state === "Opened")).toHaveLength(MAX_ABSENT);
   });
+
+  it("stays open over a restart, however many breakers of rules that are gone are remembered", () => {
+    const names = Array.from({ length: MAX_ABSENT }, (_, at) => `gone-${at}`);
+    const engine = createEngine({ now: () => 1_000 });
+    const { done } = clientOf(engine);
+    engine.update(names.map((name) => limitRule(manual, { name })));
+    for (let i = 0; i < 3; i++) done();
+    engine.update([limitRule(manual)]);
+    for (let i = 0; i < 3; i++) done();
+    const after = createEngine({ now: () => 1_000, stored: engine.openBreakers() });
+    after.update([limitRule(manual)]);
+    expect(after.states()[0]?.state).toBe("Opened");
+  });
 });
 
 describe("a breaker says why it has opened", () => {

@@ -246,8 +246,8 @@ export function createEngine({
         return { rule, state: limiter.state(), sinceMs, opened, dueMs };
       }),
     figures: (): Figures[] => entries.map(({ limiter }) => limiter.figures(now())),
-    /** With those of rules that are gone and may come back. */
-    openBreakers: (): readonly StoredBreaker[] => [...entries.flatMap((entry) => storedOf(entry) ?? []), ...absent.values()],
+    /** Those of rules that are gone and may come back are first: a restart without room for all forgets the first ones. */
+    openBreakers: (): readonly StoredBreaker[] => [...absent.values(), ...entries.flatMap((entry) => storedOf(entry) ?? [])],
   };
 }
 

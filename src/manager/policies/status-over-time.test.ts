@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { createPolicyWorld, type PolicyProxy } from "../../../test/support/policy-world.ts";
 import { sampleCircuitBreaker, sampleFaultInjection } from "../../../test/support/traffic-objects.ts";
+import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
 import type { RuleStateMessage } from "../../wire/messages.ts";
 
 const KIND = "CircuitBreaker";
@@ -37,6 +38,16 @@ describe("the status of a CircuitBreaker", () => {
     proxy.rules = [{ ...OPENED, halfOpen: true }];
     await world.reconcile();
     expect(snapshots()).toMatchObject([{ state: "HalfOpen" }]);
+  });
+
+  it("says of no rule that it is closed while its proxy has more open breakers than it reports", async () => {
+    const others = Array.from({ length: MAX_RULE_SNAPSHOTS }, (_, at) => ({ ...OPENED, uid: "uid-2", rule: `rule-${at}` }));
+    proxy.rules = others;
+    await world.reconcile();
+    expect(snapshots()).toEqual([]);
+    proxy.rules = [...others.slice(1), { ...OPENED, uid: "uid-2", opened: false }];
+    await world.reconcile();
+    expect(snapshots()).toEqual([{ name: "delete-pods", state: "Closed" }]);
   });
 
   it("does not change with a failover of the manager, and no Event says that a breaker has closed (D14b)", async () => {

@@ -1,6 +1,6 @@
 // What is known about a policy in one of its pods. Pure. Invariant: as long as a proxy has not reported to
 // this manager, the status keeps what an earlier manager wrote about the pod.
-import type { PolicyStatus, RuleSnapshot, TargetStatus } from "../../api/policy-status.ts";
+import { MAX_RULE_SNAPSHOTS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";
 import type { RuleStateMessage } from "../../wire/messages.ts";
 import { POLICY } from "../../wire/policy-type.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
@@ -53,7 +53,10 @@ export function targetFacts(
   const last = reportedDigest === "" ? lastOf(previous, pod, digest) : undefined;
   const enforced = last?.configHash ?? reportedDigest;
   const isSynced = enforced === digest && !leftOut.has(uid);
-  const reported = (facts?.policies.rules ?? []).filter((rule) => rule.uid === uid);
+  const { rules = [] } = facts?.policies ?? {};
+  const reported = rules.filter((rule) => rule.uid === uid);
+  // The open ones come first, so one that is closed says that no further one is open.
+  const hasAllOpen = rules.length < MAX_RULE_SNAPSHOTS || rules.at(-1)?.opened === false;
   return {
     name: pod.name,
     ip: pod.ip,
@@ -67,7 +70,7 @@ export function targetFacts(
     limitedLock: policy === undefined ? "" : mayLimitLock(policy.rules, facts?.unnamedLock),
     enforced,
     problems: facts?.problems[POLICY.name] ?? [],
-    rules: last?.limitingSnapshots ?? ruleSnapshots(isSynced ? policy : undefined, reported),
+    rules: last?.limitingSnapshots ?? ruleSnapshots(isSynced && hasAllOpen ? policy : undefined, reported),
   };
 }
 
@@ -92,7 +95,7 @@ function isOpened({ state }: RuleSnapshot): boolean {
 
 const RANK = { Opened: 0, HalfOpen: 1, Closed: 2 } as const;
 
-/** A proxy reports what has opened. @param policy that the proxy enforces; undefined if it may enforce another one */
+/** A proxy reports what has opened. @param policy that the proxy enforces; undefined if nobody knows the others */
 function ruleSnapshots(policy: Policy | undefined, reported: readonly RuleStateMessage[]): RuleSnapshot[] {
   const known = reported.map(snapshotOf);
   const names = new Set(known.map(({ name }) => name));

@@ -44,6 +44,8 @@ export interface CallRecord extends http.CallNotes {
   isAnswered?: true;
   /** The client's call that this one serves. Absent for the client's own. */
   serves?: CallRecord;
+  /** The client's call does not wait for this one, so its time is not that of the client's. */
+  isAside?: true;
   /** Milliseconds of waiting for the API server or the manager, which is not the proxy's overhead. */
   waitedMs?: number;
   // The longest time that the API server took for the head of one of the answers to this call: without the
@@ -96,6 +98,7 @@ export function createRecord(
   const record: CallRecord = { decision, lock: false };
   if (info !== undefined) record.info = info;
   if (serves !== undefined) record.serves = clientsRecord(serves);
+  if (serves?.isAside) record.isAside = true;
   return record;
 }
 
@@ -109,6 +112,7 @@ export function addWait(record: CallRecord, ms: number): void {
 
 /** Notes for how long the API server has worked on a request for the call. */
 export function noteAnswerTime(record: CallRecord, ms: number): void {
+  if (record.isAside) return;
   const own = clientsRecord(record);
   own.slowestMs = Math.max(own.slowestMs ?? 0, ms);
 }

@@ -3,7 +3,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { callOf, jsonReply } from "../../../test/support/layer-call.ts";
 import { silentLogger } from "../../base/log.ts";
 import { StatusError } from "../../kube/status.ts";
-import type { Call } from "../call/call.ts";
+import { type Call, createRecord, noteAnswerTime } from "../call/call.ts";
 import type { Reply } from "../http/handler.ts";
 import { COUNT_EVERY_MS, census } from "./census.ts";
 
@@ -141,4 +141,13 @@ it("counts nothing that no rule asks for", async () => {
   const { send, lists } = setUp();
   await send("DELETE", "/api/v1/namespaces/a/secrets/s");
   expect(lists).toEqual([]);
+});
+
+it("a slow list does not make the call slow that has started it, also if the proxy splits the list", async () => {
+  const { lists, send } = setUp();
+  await send("DELETE", DELETE);
+  const [list] = lists;
+  if (list === undefined) return expect.fail("no list");
+  for (const record of [list.record, createRecord(list.info, list.record)]) noteAnswerTime(record, 5_000);
+  expect(list.record.serves?.slowestMs).toBeUndefined();
 });

@@ -96,7 +96,9 @@ async function countObjects(call: ResourceCall, next: Handler, clock: Clock): Pr
   const timer = clock.after(TIMEOUT_MS, () => stop.abort(new Error("the list took too long")));
   const list = async (path: string): Promise<Population> => {
     const headers = { ...identityHeaders(call.headers), accept: METADATA, "accept-encoding": "identity" };
-    const { status, body } = await next(askAsCaller(call, `${path}?resourceVersion=0`, headers, stop.signal));
+    const asked = askAsCaller(call, `${path}?resourceVersion=0`, headers, stop.signal);
+    asked.record.isAside = true;
+    const { status, body } = await next(asked);
     if (status !== 200 || body === null) {
       discardBody(body);
       throw Object.assign(new Error(`listing ${path}: status ${status}`), { status });

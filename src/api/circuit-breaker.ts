@@ -68,7 +68,7 @@ export const circuitBreakerKind = defineKind({
   plural: "circuitbreakers",
   shortName: "cbk",
   description:
-    "CircuitBreaker limits the requests that pods send to the API server and to other servers, and stops them when they are too many or fail. The proxy of each pod counts by itself.",
+    "CircuitBreaker limits the requests that pods send to the API server and to other servers, and stops them when they are too many or fail. The proxy of each pod counts by itself, unless bucket.per is Policy.",
   columns: POLICY_COLUMNS,
   metadata: withRules(objectMetaSchema, boundedRecoverAnnotation),
   spec: specSchema.describe("The pods, and the rules for their requests."),

@@ -52,7 +52,9 @@ export const policyStatusSchema = z.object({
       synced: countSchema.describe("Proxies that enforce the newest rules."),
       opened: countSchema.describe("Pods with an open breaker. A rule that always refuses requests does not count."),
     }),
-  ).describe("Number of pods. Limits hold for each pod by itself: two pods together may send twice as much."),
+  ).describe(
+    "Number of pods. Limits hold for each pod by itself, so two pods together may send twice as much, unless bucket.per is Policy.",
+  ),
   targetStatus: atomicList(targetStatusSchema, MAX_TARGET_STATUS).describe(
     `Pods, those with open breakers first. At most ${MAX_TARGET_STATUS} are listed.`,
   ),

@@ -91,7 +91,7 @@ export const rateLimitingSchema = withRules(
         "A token bucket. Required with LimiterOnly, and with Normal, unless maxDeleted or trigger is set.",
       ),
       maxDeleted: optional(maxDeletedSchema).describe(
-        "A limit of the deletes by a share of the objects of each resource, instead of a bucket. A deletecollection costs what it would delete. Requests that delete nothing pass.",
+        "A limit of the deletes in percent of the objects of each resource, instead of a bucket. A deletecollection costs what it would delete. Requests that delete nothing pass.",
       ),
       triggerPolicy: z
         .enum(["Normal", "LimiterOnly", "ForceOpened", "ForceClosed"])

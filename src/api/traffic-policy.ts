@@ -174,7 +174,7 @@ export const trafficPolicyKind = defineKind({
   plural: "trafficpolicies",
   shortName: "tp",
   description:
-    "TrafficPolicy limits and refuses requests that operators send to the API server. The proxy of each pod counts by itself.",
+    "TrafficPolicy limits and refuses requests that operators send to the API server. The proxy of each pod counts by itself, unless bucket.per is Policy.",
   columns: POLICY_COLUMNS,
   metadata: objectMetaSchema,
   spec: specSchema.describe("The apps, and the rules for their requests."),

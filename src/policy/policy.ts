@@ -90,12 +90,12 @@ const head = {
 
 /** It holds at most `burst` tokens and gains `perSecond` of them. */
 const bucketSchema = z.strictObject({ perSecond: count, burst: count });
-/** Objects that may be deleted in each interval: a share of those that there are, and at least some. */
+/** Objects that may be deleted in each interval: `percent` of those that there are, and at least `atLeast`. */
 const deletesSchema = z.strictObject({
   percent: count,
   atLeast: count,
   intervalMs: z.number().positive(),
-  /** Whose objects make the share; "*" for all. */
+  /** Whose objects are counted; "*" for all. */
   namespaces: list,
 });
 const triggerSchema = z.strictObject({
@@ -114,7 +114,7 @@ const breakerSchema = z.strictObject({
   bucket: bucketSchema.exactOptional(),
   deletes: deletesSchema.exactOptional(),
   trigger: triggerSchema.exactOptional(),
-  /** After this time one request tests the server. Absent: only a change of `recovery` closes the breaker. */
+  /** After this time a few requests at a time test the server (ramp.ts). Absent: only a change of `recovery` closes the breaker. */
   sleepMs: count.exactOptional(),
 });
 const limiterSchema = z.discriminatedUnion("kind", [

@@ -327,7 +327,7 @@ describe("a trigger", () => {
     expect(done().kind).toBe("open");
   });
 
-  it("opens at a share of failures in its window, with enough requests", () => {
+  it("opens at a percentage of failures in its window, with enough requests", () => {
     const { done, time } = setup(limitRule(failing({ percent: 50 })));
     for (let i = 0; i < 9; i++) done(broken());
     expect(done(OK).kind).toBe("pass");

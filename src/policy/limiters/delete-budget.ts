@@ -1,5 +1,5 @@
-// A limit of deletes by a share of the objects that there are (`maxDeleted`). It has the methods of a token
-// bucket. Invariant: within an interval at most twice the share is deleted, however the deletes are spread and
+// A limit of deletes in percent of the objects that there are (`maxDeleted`). It has the methods of a token
+// bucket. Invariant: within an interval at most twice the limit is deleted, however the deletes are spread and
 // whichever request does it: a deletecollection costs what it would delete.
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { DeletesSpec } from "../policy.ts";
@@ -17,7 +17,7 @@ interface Deleted {
   readonly atMs: number;
 }
 
-/** Refuses what is beyond the share, and never opens. */
+/** Refuses what is beyond the limit, and never opens. */
 export function createDeleteLimiter(spec: DeletesSpec): Limiter {
   const budget = createDeleteBudget(spec);
   return {

@@ -1,4 +1,4 @@
-// Counts the objects that a pod may see, for limits by a share of them (`maxDeleted`). The first list or delete
+// Counts the objects that a pod may see, for limits in percent of them (`maxDeleted`). The first list or delete
 // of a resource starts a list of metadata, as the caller and through the layers behind, so it counts what the
 // pod owns. Invariant: no call waits for a list. Until it has ended, and if it fails, the count is not known.
 import { BoundedMap } from "../../base/bounded-map.ts";

@@ -106,7 +106,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics, log }: P
     get hasFaults(): boolean {
       return current.faults.length > 0;
     },
-    /** True if a limit is a share of the objects of this resource. @param resource its plural name */
+    /** True if a limit is a percentage of the objects of this resource. @param resource its plural name */
     countsObjects: (resource: string): boolean => counted.has(resource) || counted.has("*"),
     limit: (request: PolicyRequest): LimitDecision => engine.decide(request),
     /** The request waits for so long, and then asks for an abort. */

@@ -1,7 +1,6 @@
 // Divides the budget of a rule with `bucket.per: Policy` between the pods that it is for. Pure. Invariant: the
 // shares that pods may hold, before and after every change, never add up to more than the budget, so a share
 // grows only when a proxy has reported that it enforces a smaller one.
-
 import { WHOLE } from "../../wire/budget-type.ts";
 
 /** Divided evenly between all pods, so that a pod that begins to work need not wait for the manager. */

@@ -34,7 +34,7 @@ export function createRamp() {
       const at = begun.indexOf(begunMs);
       if (at >= 0) begun.splice(at, 1);
     },
-    /** A request has passed the test. True after the last round. */
+    /** Counts a request that has passed the test. Returns true after the last round. */
     pass(): boolean {
       passed++;
       if (passed < width) return false;

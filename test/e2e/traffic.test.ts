@@ -4,7 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import type { PolicyStatus } from "../../src/api/policy-status.ts";
-import { LEASES } from "../../src/kube/client/resources.ts";
+import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -409,6 +409,27 @@ describeWithKube("traffic policies", () => {
     await inNamespace("delete", "CircuitBreaker", "divided");
     await Promise.all(probes.map((each) => each.close()));
     await Promise.all(added.map((each) => each.remove()));
+  });
+
+  it("a tenth of the pod's own objects may be deleted, one by one or at once", async () => {
+    await mesh.createNamespace("team-tenth");
+    // A tenth of 31: every namespace has the ConfigMap with the cluster's root certificate too.
+    for (let at = 0; at < 30; at++)
+      await mesh.client.create(CONFIG_MAPS, { metadata: { namespace: "team-tenth", name: `map-${at}` } });
+    const fields = {
+      resourceRules: [{ ...rule("configmaps", "delete"), namespaces: ["team-tenth"] }],
+      triggerPolicy: "LimiterOnly",
+    };
+    await apply("CircuitBreaker", "tenth", breaker({ ...fields, maxDeleted: { percent: 10, atLeast: 1, interval: "1h" } }));
+    const path = "/api/v1/namespaces/team-tenth/configmaps";
+    await probe.get("/api/v1/namespaces/team-tenth/configmaps?limit=1");
+    const all = async () => (await probe.send("DELETE", path)).status;
+    await eventually(async () => expect(await all()).toBe(429), 5_000);
+    const codes: number[] = [];
+    for (let at = 0; at < 5; at++) codes.push((await probe.send("DELETE", `${path}/map-${at}`)).status);
+    expect(codes).toEqual([200, 200, 200, 429, 429]);
+    await inNamespace("delete", "CircuitBreaker", "tenth");
+    await eventually(async () => expect(await all()).toBe(200), 10_000);
   });
 
   it("what cannot be enforced is refused with every problem", async () => {

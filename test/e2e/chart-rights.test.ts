@@ -152,6 +152,12 @@ describeWithKube("a manager with only the chart's permissions", () => {
         "TrafficPolicy=True TrafficPolicy=True CircuitBreaker=True FaultInjection=True ",
       );
     }, 60_000);
+    // KusionStack's controllers have left this, and the manager takes it away.
+    const finalizers = ["finalizer.ctrlmesh.kusionstack.io/protected"];
+    for (const object of (await run("get", "cbk,fj", "-n", namespace, "-o", "name")).trim().split("\n")) {
+      await run("patch", object, "-n", namespace, "--type=merge", "-p", JSON.stringify({ metadata: { finalizers } }));
+      await run("delete", object, "-n", namespace, "--timeout=60s");
+    }
     await run("delete", "virtualapp", "test-operator", "-n", namespace, "--timeout=60s");
   }, 120_000);
 

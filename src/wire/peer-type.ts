@@ -1,9 +1,8 @@
 // The other pods of an app, as a resource type: those to which a proxy may forward reviews of the operator's
 // webhooks. The body is JSON; this schema is its contract. No route waits for peers.
 import { z } from "zod";
-import { tryParseJson } from "../base/json.ts";
 import type { PodRef } from "./messages.ts";
-import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
+import { decodeJson, digestOf, type ResourceType, type Versioned } from "./resource-type.ts";
 
 /** A pod of the app with a proxy. */
 export interface PodPeer extends PodRef {
@@ -34,13 +33,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
 export const PEERS: ResourceType<PeersResource> = {
   name: "peers",
   encode: ({ peers }) => encoded(peers),
-  decode(body, head) {
-    const problems = headProblems(head);
-    const read = bodySchema.safeParse(body.length > MAX_BYTES ? undefined : tryParseJson(body));
-    if (!read.success) problems.push(...read.error.issues.map(({ path, message }) => `${path.join(".") || "body"}: ${message}`));
-    if (problems.length > 0 || !read.success) throw new ResourceInvalidError(problems);
-    return { ...head, peers: read.data.peers };
-  },
+  decode: (body, head) => ({ ...head, peers: decodeJson(body, head, bodySchema, MAX_BYTES).peers }),
 };
 
 export function peersDigest(peers: readonly PodPeer[]): string {

@@ -1,7 +1,9 @@
 // The interface of a resource type. Each type is one constant, which both ends of the stream use.
 // docs/design.md describes how to add a type.
 import { createHash } from "node:crypto";
+import type { z } from "zod";
 import { MeshError } from "../base/errors.ts";
+import { tryParseJson } from "../base/json.ts";
 
 export interface Versioned {
   /** Grows with every change. */
@@ -55,4 +57,13 @@ export function headProblems({ version, digest }: Versioned): string[] {
     ...(Number.isSafeInteger(version) && version > 0 ? [] : [`version: ${version} is not positive`]),
     ...(digest === "" ? ["digest: missing"] : []),
   ];
+}
+
+/** Reads a body in JSON. @throws ResourceInvalidError with every problem, also of the head */
+export function decodeJson<T>(body: Uint8Array, head: Versioned, schema: z.ZodType<T>, maxBytes: number): T {
+  const problems = headProblems(head);
+  const read = schema.safeParse(body.length > maxBytes ? undefined : tryParseJson(body));
+  if (!read.success) problems.push(...read.error.issues.map(({ path, message }) => `${path.join(".") || "body"}: ${message}`));
+  if (problems.length > 0 || !read.success) throw new ResourceInvalidError(problems);
+  return read.data;
 }

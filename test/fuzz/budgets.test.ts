@@ -9,8 +9,8 @@ import { createBudgets } from "../../src/manager/policies/budgets.ts";
 import type { TargetPod } from "../../src/manager/policies/policy-kind.ts";
 import { createProxyRegistry } from "../../src/manager/server/proxy-registry.ts";
 import type { ProxyStream } from "../../src/manager/server/proxy-state.ts";
-import { NO_POLICIES } from "../../src/policy/policy.ts";
-import { BUDGET, WHOLE } from "../../src/wire/budget-type.ts";
+import { NO_POLICIES, WHOLE_BUDGET } from "../../src/policy/policy.ts";
+import { BUDGET } from "../../src/wire/budget-type.ts";
 import type { UpdateMessage } from "../../src/wire/messages.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";
@@ -178,7 +178,8 @@ class World {
 
   check(): void {
     const sum = this.pods.reduce((total, { millionths }) => total + millionths, 0);
-    if (sum > WHOLE) throw new Error(`the proxies enforce ${sum} millionths: ${this.pods.map(({ millionths }) => millionths)}`);
+    if (sum > WHOLE_BUDGET)
+      throw new Error(`the proxies enforce ${sum} millionths: ${this.pods.map(({ millionths }) => millionths)}`);
   }
 
   /** The manager deals, and every proxy that is connected follows. */
@@ -197,9 +198,9 @@ class World {
     for (let round = 0; round < 8; round++) await this.round();
     const selected = this.pods.filter(({ isSelected }) => isSelected);
     const needy = selected.filter(({ wantsMore }) => wantsMore).length;
-    const base = needy === 0 ? WHOLE / selected.length : WHOLE / 10 / selected.length;
+    const base = needy === 0 ? WHOLE_BUDGET / selected.length : WHOLE_BUDGET / 10 / selected.length;
     for (const { key, isSelected, wantsMore, millionths } of this.pods) {
-      const due = !isSelected ? 0 : wantsMore ? base + (0.9 * WHOLE) / needy : base;
+      const due = !isSelected ? 0 : wantsMore ? base + (0.9 * WHOLE_BUDGET) / needy : base;
       if (Math.abs(millionths - due) > 10) throw new Error(`${key} has ${millionths} millionths instead of ${due}`);
     }
   }

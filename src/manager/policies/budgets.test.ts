@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { limitRule } from "../../../test/support/policies.ts";
-import { NO_POLICIES } from "../../policy/policy.ts";
-import { type BudgetResource, type BudgetShare, WHOLE } from "../../wire/budget-type.ts";
+import { NO_POLICIES, WHOLE_BUDGET } from "../../policy/policy.ts";
+import type { BudgetResource, BudgetShare } from "../../wire/budget-type.ts";
 import { NO_REPORTS, type ShareReportMessage } from "../../wire/messages.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { KnownPolicy } from "./accepted-policies.ts";
@@ -66,7 +66,7 @@ it("a pod whose proxy has never run holds nothing, and holds up nobody", async (
   pods[1] = { namespace: "shop", name: "b", uid: "b", hasRun: false };
   proxy("a", share(0));
   await deal();
-  expect(shareOf("a")).toBe(WHOLE / 2);
+  expect(shareOf("a")).toBe(WHOLE_BUDGET / 2);
 });
 
 it("a proxy that is away keeps what it has, and the others get no part of it", async () => {
@@ -82,7 +82,7 @@ it("a proxy of an older version gets no share, and takes none from the others", 
   proxy("a", share(0));
   proxy("b", null, { capabilities: new Set(["type:policy"]) });
   await deal();
-  expect([shareOf("a"), shareOf("b")]).toEqual([WHOLE, undefined]);
+  expect([shareOf("a"), shareOf("b")]).toEqual([WHOLE_BUDGET, undefined]);
 });
 
 it("shares of rules that this manager has never seen stay as they are", async () => {
@@ -119,7 +119,7 @@ it("a pod in which the policy has no room gets no share, and the others have all
   proxy("a", share(0));
   proxy("b", share(0));
   await deal();
-  expect([shareOf("a"), shareOf("b")]).toEqual([WHOLE, undefined]);
+  expect([shareOf("a"), shareOf("b")]).toEqual([WHOLE_BUDGET, undefined]);
 });
 
 it("divides the work about hundreds of pods and rules into slices, so that other namespaces go on", async () => {

@@ -2,6 +2,7 @@
 // hold is the share that it has reported, or any share that was sent to it since. So a budget is never dealt
 // twice, whatever is lost on the way; a proxy that reports nothing keeps what it has.
 import type { Clock } from "../../base/clock.ts";
+import { ruleKey } from "../../policy/policy.ts";
 import { BUDGET, type BudgetShare, budgetDigest, MAX_SHARES } from "../../wire/budget-type.ts";
 import type { ShareStateMessage } from "../../wire/messages.ts";
 import { acceptsType } from "../../wire/resource-type.ts";
@@ -57,7 +58,7 @@ export function createBudgets({ registry, clock }: BudgetsOptions) {
       const dealt = new Map<PodKey, BudgetShare[]>(members.map((member) => [member.key, keptOf(member)]));
       const hasRoom = ({ key }: Member) => (dealt.get(key)?.length ?? 0) < MAX_SHARES;
       await map(policies.flatMap(sharedRules), ({ uid, rule, policy }) => {
-        const key = keyOf({ uid, rule });
+        const key = ruleKey({ uid, rule });
         const holders = members.map((member) => holderOf(member, hasRoom(member) && hasRule(member, uid, policy), key));
         for (const [at, millionths] of dealShares(holders).entries()) {
           const member = members[at];
@@ -90,7 +91,7 @@ export function createBudgets({ registry, clock }: BudgetsOptions) {
     const digest = budgetDigest(shares);
     const version = Math.max(1, clock.now(), (last?.version ?? 0) + 1, facts.shares.version + 1);
     registry.publish(key, BUDGET, { version, digest, shares });
-    return [{ version, shares: new Map(shares.map((share) => [keyOf(share), share.millionths])) }];
+    return [{ version, shares: new Map(shares.map((share) => [ruleKey(share), share.millionths])) }];
   }
 }
 
@@ -103,7 +104,7 @@ function sharedRules({ policy }: KnownPolicy) {
 }
 
 function memberOf(target: BudgetTarget, facts: ProxyFacts | undefined, sent: SentTo): Member {
-  const reported = new Map((facts?.shares?.shares ?? []).map((share) => [keyOf(share), share]));
+  const reported = new Map((facts?.shares?.shares ?? []).map((share) => [ruleKey(share), share]));
   const unconfirmed = facts === undefined ? [] : (sent.get(target.pod.uid) ?? []).filter((each) => isUnconfirmed(each, facts));
   return { ...target, key: podKey(target.pod), facts, reported, unconfirmed };
 }
@@ -114,7 +115,7 @@ function hasRule({ pod, leftOut, keeps }: Member, uid: string, { isFor }: Pick<P
 }
 
 function isSame(shares: readonly BudgetShare[], last: Sent["shares"]): boolean {
-  return shares.length === last.size && shares.every((share) => last.get(keyOf(share)) === share.millionths);
+  return shares.length === last.size && shares.every((share) => last.get(ruleKey(share)) === share.millionths);
 }
 
 function holderOf(member: Member, isTarget: boolean, rule: string): Holder {
@@ -148,8 +149,4 @@ function wantsMore({ facts, reported }: Member, rule: string): boolean {
 
 function shareOf({ uid, rule, millionths }: BudgetShare): BudgetShare {
   return { uid, rule, millionths };
-}
-
-function keyOf({ uid, rule }: { readonly uid: string; readonly rule: string }): string {
-  return `${uid}/${rule}`;
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { WHOLE } from "../../wire/budget-type.ts";
+import { WHOLE_BUDGET } from "../../policy/policy.ts";
 import { dealShares, type Holder } from "./deal-shares.ts";
 
 const idle = (held: number | undefined): Holder => ({ held, need: "base" });
@@ -28,13 +28,13 @@ it("a pod that joins gets its part from the others", () => {
 });
 
 const holderArbitrary = fc.record<{ held: number; need: Holder["need"] }>({
-  held: fc.integer({ min: 0, max: WHOLE }),
+  held: fc.integer({ min: 0, max: WHOLE_BUDGET }),
   need: fc.constantFrom("none", "base", "more"),
 });
 /** What pods may hold at the start is always within the budget. */
 const holdersArbitrary = fc.array(holderArbitrary, { minLength: 1, maxLength: 40 }).map((holders) => {
-  const all = Math.max(WHOLE, sum(holders.map(({ held }) => held)));
-  return holders.map(({ held, need }) => ({ held: Math.floor((held * WHOLE) / all), need }));
+  const all = Math.max(WHOLE_BUDGET, sum(holders.map(({ held }) => held)));
+  return holders.map(({ held, need }) => ({ held: Math.floor((held * WHOLE_BUDGET) / all), need }));
 });
 
 it("shares that may be held never exceed the budget, whichever of the proxies have followed", () => {
@@ -42,7 +42,7 @@ it("shares that may be held never exceed the budget, whichever of the proxies ha
     fc.property(holdersArbitrary, fc.array(fc.boolean(), { minLength: 40, maxLength: 40 }), (holders, follow) => {
       const next = dealShares(holders);
       const largest = holders.map(({ held }, at) => (follow[at] ? (next[at] ?? 0) : Math.max(held, next[at] ?? 0)));
-      expect(sum(largest)).toBeLessThanOrEqual(WHOLE);
+      expect(sum(largest)).toBeLessThanOrEqual(WHOLE_BUDGET);
     }),
   );
 });
@@ -54,8 +54,8 @@ it("two rounds in which all proxies follow give every pod its part, whatever the
       const settled = deal(deal(dealShares(holders)));
       const all = holders.filter(({ need }) => need !== "none").length;
       const needy = holders.filter(({ need }) => need === "more").length;
-      const base = needy === 0 ? WHOLE / all : WHOLE / 10 / all;
-      const due = { none: 0, base, more: base + (0.9 * WHOLE) / needy };
+      const base = needy === 0 ? WHOLE_BUDGET / all : WHOLE_BUDGET / 10 / all;
+      const due = { none: 0, base, more: base + (0.9 * WHOLE_BUDGET) / needy };
       for (const [at, share] of settled.entries()) {
         expect(Math.abs(share - due[holders[at]?.need ?? "none"])).toBeLessThanOrEqual(holders.length + 1);
       }

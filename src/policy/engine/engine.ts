@@ -16,7 +16,7 @@ import {
   type Ticket,
 } from "../limiters/limiter.ts";
 import { createMatcher, type Matcher } from "../matcher.ts";
-import type { LimitRule } from "../policy.ts";
+import { type LimitRule, ruleKey } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
 
 export type Refusal = Exclude<Decision, { kind: "pass" }>;
@@ -115,7 +115,7 @@ export function createEngine({
   let shares: ReadonlyMap<string, number> = new Map();
 
   const remember = (breaker: StoredBreaker) => {
-    const key = stateKeyOf(breaker);
+    const key = ruleKey(breaker);
     const [oldest] = absent.values();
     if (absent.size === MAX_ABSENT && !absent.has(key) && oldest !== undefined) forgotten?.(oldest);
     absent.set(key, breaker);
@@ -210,7 +210,7 @@ export function createEngine({
       const nowMs = now();
       const gone = new Map(byKey);
       entries = rules.map((rule) => {
-        const key = stateKeyOf({ uid: rule.origin.uid, rule: rule.origin.rule });
+        const key = ruleKey(rule.origin);
         const known = gone.get(key);
         const limiter = limiterOf(key, rule, nowMs, known);
         if (limiter === known?.limiter) gone.delete(key);
@@ -228,7 +228,7 @@ export function createEngine({
       applyShares();
       tell(true);
     },
-    /** The shares of budgets in millionths, by `stateKeyOf`. */
+    /** The shares of budgets in millionths, by `ruleKey`. */
     setShares(next: ReadonlyMap<string, number>): void {
       shares = next;
       applyShares();
@@ -249,11 +249,6 @@ export function createEngine({
     /** Those of rules that are gone and may come back are first: a restart without room for all forgets the first ones. */
     openBreakers: (): readonly StoredBreaker[] => [...absent.values(), ...entries.flatMap((entry) => storedOf(entry) ?? [])],
   };
-}
-
-/** State and shares belong to a rule of an object, whatever its form. */
-export function stateKeyOf({ uid, rule }: Pick<StoredBreaker, "uid" | "rule">): string {
-  return `${uid}/${rule}`;
 }
 
 function newCounters(): DecisionCounters {

@@ -91,7 +91,7 @@ export interface Figures {
 }
 
 /** kube-apiserver gives up a request after this time (--request-timeout), so a longer silence is a failure. */
-const SILENT_MS = 60_000;
+export const SILENT_MS = 60_000;
 
 /**
  * Whether the server has trouble. A 404 or a 409 is an ordinary answer. Undefined if the outcome says

@@ -1,10 +1,9 @@
 // How a half-open breaker comes back: 1 request at a time tests the server, then 2, 4 and 8. Invariants: never
 // more than that are under way at a time; a request without an outcome holds its place for a minute at most.
+import { SILENT_MS } from "./limiter.ts";
 
 /** After a round of so many requests at a time the breaker closes. */
 export const MAX_WIDTH = 8;
-/** kube-apiserver gives up a request after this time (--request-timeout). */
-const FORGOTTEN_MS = 60_000;
 
 export type Ramp = ReturnType<typeof createRamp>;
 
@@ -23,7 +22,7 @@ export function createRamp() {
     },
     isFull(nowMs: number): boolean {
       if (begun.length < width) return false;
-      begun = begun.filter((atMs) => nowMs - atMs < FORGOTTEN_MS);
+      begun = begun.filter((atMs) => nowMs - atMs < SILENT_MS);
       return begun.length >= width;
     },
     begin(nowMs: number): void {

@@ -1,7 +1,7 @@
 // A pod's share of a bucket that all pods of a policy divide (`bucket.per: Policy`). Invariant: a larger share
 // brings no tokens, and a smaller one takes those that it has no room for, so that all shares together let no
 // more through than the whole bucket would.
-import type { BucketSpec } from "../policy.ts";
+import { type BucketSpec, WHOLE_BUDGET } from "../policy.ts";
 import type { Limiter } from "./limiter.ts";
 import { createTokenBucket } from "./token-bucket.ts";
 
@@ -14,8 +14,6 @@ export interface SharedBucket extends Limiter {
   setShare(millionths: number, nowMs: number): void;
 }
 
-/** A whole bucket, in millionths. */
-const WHOLE = 1_000_000;
 /** Nobody knows when the manager deals a share. */
 const NO_SHARE_WAIT_MS = 1_000;
 /** So shares move at most as often, however the load changes. */
@@ -38,8 +36,8 @@ export function createSharedBucket(first: BucketSpec, startMs: number, wanted: (
   /** @param tokens as far as there is room for them */
   const deal = (tokens: number, nowMs: number) => {
     // A share of less than one token would let nothing through.
-    burst = share === 0 ? 0 : Math.max(1, Math.floor((spec.burst * share) / WHOLE));
-    bucket = createTokenBucket({ perSecond: (spec.perSecond * share) / WHOLE, burst }, nowMs, tokens);
+    burst = share === 0 ? 0 : Math.max(1, Math.floor((spec.burst * share) / WHOLE_BUDGET));
+    bucket = createTokenBucket({ perSecond: (spec.perSecond * share) / WHOLE_BUDGET, burst }, nowMs, tokens);
   };
   return {
     get millionths() {

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Logger } from "../../base/log.ts";
 import type { StoredBreaker } from "../../policy/engine/engine.ts";
 import type { PodRef } from "../../wire/messages.ts";
-import { isSamePod, OWNER, type StateFolder } from "../state/state-folder.ts";
+import { OWNER, readStored, type StateFolder } from "../state/state-folder.ts";
 
 export type BreakerFile = ReturnType<typeof createBreakerFile>;
 
@@ -24,15 +24,8 @@ export function createBreakerFile({ breakers: slot }: Pick<StateFolder, "breaker
   return {
     /** Undefined without a usable file. */
     async load(): Promise<readonly StoredBreaker[] | undefined> {
-      try {
-        const text = await slot.read();
-        if (text === undefined) return undefined;
-        const { pod: owner, breakers } = CONTENT.parse(JSON.parse(text));
-        return isSamePod(owner, pod) ? breakers : undefined;
-      } catch (error) {
-        log.warn({ err: error, path: slot.path }, "stored breakers ignored");
-        return undefined;
-      }
+      const stored = await readStored(slot, CONTENT, pod, { log, ignored: "stored breakers ignored" });
+      return stored?.breakers;
     },
     async save(read: () => readonly StoredBreaker[]): Promise<void> {
       const text = () => {

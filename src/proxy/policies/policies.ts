@@ -10,12 +10,19 @@ import {
   type Engine,
   type LimitDecision,
   type StoredBreaker,
-  stateKeyOf,
   type Transition,
 } from "../../policy/engine/engine.ts";
 import { type Abort, type Delay, drawAbort, drawDelay, type Waited } from "../../policy/engine/faults.ts";
 import { createMatcher, type Matcher } from "../../policy/matcher.ts";
-import { type EgressRule, type FaultRule, type LimitRule, NO_POLICIES, type PolicySet, ruleName } from "../../policy/policy.ts";
+import {
+  type EgressRule,
+  type FaultRule,
+  type LimitRule,
+  NO_POLICIES,
+  type PolicySet,
+  ruleKey,
+  ruleName,
+} from "../../policy/policy.ts";
 import type { PolicyRequest } from "../../policy/policy-request.ts";
 import type { BudgetShare } from "../../wire/budget-type.ts";
 import type { PolicyReportMessage, RuleStateMessage } from "../../wire/messages.ts";
@@ -150,10 +157,10 @@ export function createPolicies({ clock, random, managerAwayMs, metrics, log }: P
     },
     /** What this pod has of the budgets that pods divide. They may come before their rules. */
     share(next: readonly BudgetShare[]): void {
-      shares = new Map(next.map((share) => [stateKeyOf(share), share.millionths]));
+      shares = new Map(next.map((share) => [ruleKey(share), share.millionths]));
       engine.setShares(shares);
     },
-    wantsMore: (share: Pick<BudgetShare, "uid" | "rule">): boolean => engine.wantsMore(stateKeyOf(share)),
+    wantsMore: (share: Pick<BudgetShare, "uid" | "rule">): boolean => engine.wantsMore(ruleKey(share)),
     /** Calls the listener when this pod begins to want a larger share. */
     onWant: (listener: () => void): void => void wantListeners.push(listener),
     get openBreakers(): readonly StoredBreaker[] {

@@ -3,15 +3,14 @@
 // difference to other pods. Without the manager the last shares stay in force, also over a restart.
 import { z } from "zod";
 import type { Clock, Timer } from "../../base/clock.ts";
-import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { WANT_MS } from "../../policy/limiters/shared-bucket.ts";
+import { ruleKey } from "../../policy/policy.ts";
 import { BUDGET, type BudgetShare, shareSchema } from "../../wire/budget-type.ts";
 import type { PodRef, ShareReportMessage } from "../../wire/messages.ts";
-import { ResourceInvalidError } from "../../wire/resource-type.ts";
 import type { RunningPolicies } from "../policies/policies.ts";
-import { isSamePod, OWNER, type Slot } from "../state/state-folder.ts";
-import type { ResourceHandler } from "./resource-handler.ts";
+import { OWNER, readStored, type Slot } from "../state/state-folder.ts";
+import { type ResourceHandler, takeWhole } from "./resource-handler.ts";
 
 export interface BudgetHandlerDeps {
   readonly policies: Pick<RunningPolicies, "share" | "wantsMore" | "onWant">;
@@ -47,16 +46,10 @@ export function createBudgetHandler({ policies, slot, pod, report, clock, log }:
   policies.onWant(tell);
   const handler: ResourceHandler = {
     capabilities: [],
-    take({ resource, baseDigest }, answers) {
-      if (resource === null) return answers.nack(["resource: missing"]);
-      if (baseDigest !== "") return answers.needsWhole();
-      let next: Shares;
-      try {
-        next = BUDGET.decode(resource.body, { version: resource.version, digest: resource.digest });
-      } catch (error) {
-        log.warn({ err: error, version: resource.version }, "shares of budgets refused, the last ones stay");
-        return answers.nack(error instanceof ResourceInvalidError ? error.problems : [errorMessage(error)]);
-      }
+    take(update, answers) {
+      const refused = "shares of budgets refused, the last ones stay";
+      const next = takeWhole(update, answers, BUDGET.decode, { log, refused });
+      if (next === undefined) return;
       current = { version: next.version, shares: next.shares };
       mayHold = larger(mayHold, next.shares);
       policies.share(current.shares);
@@ -73,18 +66,13 @@ export function createBudgetHandler({ policies, slot, pod, report, clock, log }:
   return {
     ...handler,
     async restore(): Promise<void> {
-      try {
-        const text = await slot.read();
-        if (text === undefined) return;
-        const { pod: owner, version, shares } = CONTENT.parse(JSON.parse(text));
-        if (!isSamePod(owner, pod)) return;
-        current = { version, shares };
-        [settled, mayHold] = [current, shares];
-        policies.share(shares);
-        tell();
-      } catch (error) {
-        log.warn({ err: error, path: slot.path }, "stored shares of budgets ignored");
-      }
+      const stored = await readStored(slot, CONTENT, pod, { log, ignored: "stored shares of budgets ignored" });
+      if (stored === undefined) return;
+      const { version, shares } = stored;
+      current = { version, shares };
+      [settled, mayHold] = [current, shares];
+      policies.share(shares);
+      tell();
     },
     async idle(): Promise<void> {
       timer?.cancel();
@@ -102,7 +90,7 @@ function textOf({ version, shares }: Shares, pod: PodRef): string {
 function larger(a: readonly BudgetShare[], b: readonly BudgetShare[]): BudgetShare[] {
   const byRule = new Map<string, BudgetShare>();
   for (const share of [...b, ...a]) {
-    const key = JSON.stringify([share.uid, share.rule]);
+    const key = ruleKey(share);
     const other = byRule.get(key);
     if (other === undefined || other.millionths < share.millionths) byRule.set(key, share);
   }

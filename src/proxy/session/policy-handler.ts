@@ -1,16 +1,14 @@
 // The handler of the resource type "policy": enforces the policies immediately, and acknowledges them when
 // they are stored. Invariants: it waits for no write and no handover; a set or a rule that cannot be read
 // leaves the last good one in force; without policies it says so, until a manager has sent some or sends none.
-import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { NO_POLICIES, type PolicySet, type RuleOrigin } from "../../policy/policy.ts";
 import type { PolicyReportMessage, UpdateMessage } from "../../wire/messages.ts";
 import { KEEPS_RULES, type PolicyResource, policiesDigest, type ReadPolicies, readPolicies } from "../../wire/policy-type.ts";
-import { ResourceInvalidError } from "../../wire/resource-type.ts";
 import type { BreakerFile } from "../policies/breaker-file.ts";
 import type { RunningPolicies } from "../policies/policies.ts";
 import type { PolicyFile } from "../policies/policy-file.ts";
-import type { Answers } from "./resource-handler.ts";
+import { type Answers, takeWhole } from "./resource-handler.ts";
 
 export interface PolicyHandlerDeps {
   readonly policies: RunningPolicies;
@@ -53,16 +51,9 @@ export function createPolicyHandler({ policies, file, breakers, report, log }: P
       current = stored.resource;
       policies.enforce(stored.resource, stored.resource.digest);
     },
-    take({ resource, baseDigest }: UpdateMessage, answers: Answers) {
-      if (resource === null) return answers.nack(["resource: missing"]);
-      if (baseDigest !== "") return answers.needsWhole();
-      let read: ReadPolicies;
-      try {
-        read = readPolicies(resource.body, { version: resource.version, digest: resource.digest });
-      } catch (error) {
-        log.warn({ err: error, version: resource.version }, "policies refused, the last good ones stay");
-        return answers.nack(error instanceof ResourceInvalidError ? error.problems : [errorMessage(error)]);
-      }
+    take(update: UpdateMessage, answers: Answers) {
+      const read = takeWhole(update, answers, readPolicies, { log, refused: "policies refused, the last good ones stay" });
+      if (read === undefined) return;
       const { problems } = read;
       if (problems.length > 0)
         log.warn({ problems }, "policies of a newer version: these rules stay as they were, or are left out");

@@ -155,3 +155,24 @@ type Owner = z.output<typeof OWNER>;
 export function isSamePod(owner: Owner, pod: Owner): boolean {
   return owner.namespace === pod.namespace && owner.name === pod.name && owner.uid === pod.uid;
 }
+
+/**
+ * What this very pod has stored in a slot, as JSON. Undefined without a usable file; if there is one that
+ * cannot be used, the log has `ignored`.
+ */
+export async function readStored<T extends { readonly pod: Owner }>(
+  slot: Slot,
+  schema: z.ZodType<T>,
+  pod: Owner,
+  { log, ignored }: { readonly log: Logger; readonly ignored: string },
+): Promise<T | undefined> {
+  try {
+    const text = await slot.read();
+    if (text === undefined) return undefined;
+    const content = schema.parse(JSON.parse(text));
+    return isSamePod(content.pod, pod) ? content : undefined;
+  } catch (error) {
+    log.warn({ err: error, path: slot.path }, ignored);
+    return undefined;
+  }
+}

@@ -3,10 +3,14 @@
 // with 100,000 objects takes about ten minutes.
 //
 // Options: --objects N (default 10000), --rounds N (default 5), --only
-// requests,policies,lists,shards,watches,webhooks,scale-out (default all). "lists" runs without and with the
-// feature gate of shardSelector, "shards" only with it. "scale-out" has sizes of its own.
+// requests,policies,lists,shards,watches,webhooks,scale-out (default all), or compare. "lists" runs without and with
+// the feature gate of shardSelector, "shards" only with it. "scale-out" has sizes of its own. --against BINARY runs
+// only "compare" (3 rounds), with the proxy of another mesh beside ours.
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { whyNotRunnable } from "./against/other-proxy.ts";
+import { renderComparison } from "./against/table.ts";
+import { compare } from "./compare.ts";
 import { type ListWork, listRows } from "./lists.ts";
 import { backoffMemory, matchingRules, policyRows } from "./policies.ts";
 import { bareRows, requestRows } from "./requests.ts";
@@ -19,23 +23,30 @@ import { webhookRows } from "./webhooks/webhooks.ts";
 import { namespaceName, startWorld, type World } from "./world.ts";
 
 const SECTIONS = ["requests", "policies", "lists", "shards", "watches", "webhooks", "scale-out"] as const;
+/** Runs only by name, or with --against. */
+const COMPARE = "compare";
 /** These have worlds of their own. */
-const OTHERS = ["shards", "webhooks", "scale-out"];
+const OTHERS = ["shards", "webhooks", "scale-out", COMPARE];
 const { values } = parseArgs({
   options: {
     objects: { type: "string", default: "10000" },
-    rounds: { type: "string", default: "5" },
-    only: { type: "string", default: SECTIONS.join(",") },
+    rounds: { type: "string" },
+    only: { type: "string" },
+    against: { type: "string" },
     json: { type: "boolean", default: false },
   },
 });
 const objects = Number(values.objects);
-const rounds = Number(values.rounds);
-const sections = values.only.split(",");
+const { against } = values;
+const rounds = Number(values.rounds ?? 5);
+const sections = (values.only ?? (against === undefined ? SECTIONS.join(",") : COMPARE)).split(",");
 if (!Number.isInteger(objects) || objects < 200) usageError("--objects must be an integer of at least 200");
 if (!Number.isInteger(rounds) || rounds < 1) usageError("--rounds must be an integer of at least 1");
 for (const section of sections)
-  if (!SECTIONS.some((known) => known === section)) usageError(`--only: ${section} is none of ${SECTIONS.join(", ")}`);
+  if (![...SECTIONS, COMPARE].includes(section)) usageError(`--only: ${section} is none of ${[...SECTIONS, COMPARE].join(", ")}`);
+if (against !== undefined && !sections.includes(COMPARE)) usageError("--against needs the section compare");
+const unusable = against === undefined ? undefined : whyNotRunnable(against);
+if (unusable !== undefined) usageError(`--against: ${unusable}`);
 
 const BY_NAMESPACE = "20 namespaces of 200, listed one by one";
 const rows: Row[] = [];
@@ -114,12 +125,18 @@ if (sections.includes("webhooks")) {
   note("the operator's webhooks");
   rows.push(...(await webhookRows(rounds)));
 }
+const compared = sections.includes(COMPARE)
+  ? await compare({ objects, rounds: Number(values.rounds ?? 3), against, note })
+  : undefined;
 const scaled = sections.includes("scale-out") ? await scaleOut(note) : undefined;
 const tables = [
   ...(rows.length > 0 ? [renderReport({ rows, usage, facts })] : []),
+  ...(compared === undefined ? [] : [renderComparison(compared)]),
   ...(scaled === undefined ? [] : [renderScaleOut(scaled)]),
 ];
-process.stdout.write(`${values.json ? JSON.stringify({ rows, usage, facts, scaleOut: scaled }) : tables.join("\n\n")}\n`);
+process.stdout.write(
+  `${values.json ? JSON.stringify({ rows, usage, facts, compare: compared, scaleOut: scaled }) : tables.join("\n\n")}\n`,
+);
 
 function atMost(ratio: number): Target {
   return { of: "ratio", atMost: ratio };

@@ -34,6 +34,8 @@ export interface WatchWork {
    * events a little later.
    */
   readonly isPushedDown?: boolean;
+  /** Of the objects. Default none. */
+  readonly labels?: Readonly<Record<string, string>>;
   readonly rate: number;
   readonly events: number;
 }
@@ -49,10 +51,10 @@ export async function bareWatchRows(world: World, work: Omit<WatchWork, "name" |
 
 export async function watchRows(
   world: World,
-  { name: how, side, namespace, isPushedDown, rate, events }: WatchWork,
+  { name: how, side, namespace, isPushedDown, labels = {}, rate, events }: WatchWork,
 ): Promise<Row[]> {
   const names = Array.from({ length: WRITERS }, (_, slot) => `watched-${works++}-${slot}`);
-  for (const name of names) await world.mesh.client.create(CONFIG_MAPS, { metadata: { namespace, name } });
+  for (const name of names) await world.mesh.client.create(CONFIG_MAPS, { metadata: { namespace, name, labels } });
   const watches = {
     direct: await watch(world.direct, isPushedDown ? `/api/v1/namespaces/${namespace}/configmaps` : ALL),
     proxied: await watch(side, ALL),

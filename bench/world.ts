@@ -51,10 +51,13 @@ export function namespaceName(index: number): string {
 export interface WorldOptions {
   readonly objects: number;
   readonly featureGates?: string;
+  /** Labels of the objects of a namespace. Default none. */
+  readonly objectLabels?: (namespace: string) => Readonly<Record<string, string>>;
 }
 
 /** Starts everything. `note` receives the progress in words. */
-export async function startWorld({ objects, featureGates }: WorldOptions, note: (text: string) => void): Promise<World> {
+export async function startWorld(options: WorldOptions, note: (text: string) => void): Promise<World> {
+  const { objects, featureGates, objectLabels } = options;
   const kube = await startKube(featureGates === undefined ? {} : { featureGates });
   const compiled = await compileProxy();
   const mesh = await startMesh({ kube, appName: "bench", proxyMain: compiled.main });
@@ -63,7 +66,11 @@ export async function startWorld({ objects, featureGates }: WorldOptions, note: 
   await mesh.apply(virtualApp("bench-most", { few: "few" }));
   note(`creating ${objects} ConfigMaps in ${NAMESPACES} namespaces`);
   const namespaces = Array.from({ length: NAMESPACES }, (_, index) => namespaceName(index));
-  await createManyConfigMaps(mesh.client, { count: objects, namespaces });
+  await createManyConfigMaps(mesh.client, {
+    count: objects,
+    namespaces,
+    ...(objectLabels === undefined ? {} : { labels: objectLabels }),
+  });
   const side = async (options: Parameters<Mesh["addPod"]>[0]): Promise<Side> => {
     const pod = await mesh.addPod(options);
     // With the administrator's token, RBAC costs no time.

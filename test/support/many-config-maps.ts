@@ -8,6 +8,8 @@ export interface ManyOptions {
   readonly namespaces: readonly string[];
   /** Creations at a time; the default is 64. */
   readonly parallel?: number;
+  /** Further labels of the objects of a namespace. */
+  readonly labels?: (namespace: string) => Readonly<Record<string, string>>;
 }
 
 /** The data of each ConfigMap. */
@@ -21,14 +23,15 @@ export function nameOf(index: number): string {
   return `cm-${String(index).padStart(6, "0")}`;
 }
 
-export async function createManyConfigMaps(client: KubeClient, { count, namespaces, parallel = 64 }: ManyOptions): Promise<void> {
+export async function createManyConfigMaps(client: KubeClient, options: ManyOptions): Promise<void> {
+  const { count, namespaces, parallel = 64, labels = () => ({}) } = options;
   let next = 0;
   const worker = async () => {
     for (let index = next++; index < count; index = next++) {
       const namespace = namespaces[index % namespaces.length] ?? "default";
       const name = nameOf(index);
       await client.create(CONFIG_MAPS, {
-        metadata: { namespace, name, labels: { mark: `mark-of-${namespace}` } },
+        metadata: { namespace, name, labels: { mark: `mark-of-${namespace}`, ...labels(namespace) } },
         data: CONFIG_MAP_DATA,
       });
     }

@@ -1,0 +1,70 @@
+// GETs of one object: over one connection, as fast as they are answered and at 10 a second, and over 8 connections.
+import { setTimeout as sleep } from "node:timers/promises";
+import { keepConnection } from "./kept-connection.ts";
+import { mediansOf, type Sample, samplesOf } from "./samples.ts";
+import { inTurns, restartAll, type Way } from "./way.ts";
+import { connectAll } from "./way-connections.ts";
+
+/** Requests of a new process that count as cold. */
+const COLD = 3_000;
+/** Requests before those that count as warm. */
+const BEFORE_WARM = 10_000;
+const WARM = 3_000;
+const PER_TURN = 100;
+const PACED = { requests: 400, everyMs: 100, part: 130 } as const;
+/** Requests over 8 connections. */
+const LOADED = 3_000;
+
+/** Each way in turns of 100 requests, so that a noisy machine disturbs all alike. The proxies are new, and warm afterwards. */
+export async function coldAndWarm(ways: readonly Way[], path: string): Promise<Sample[]> {
+  await restartAll(ways);
+  const connections = await connectAll(ways);
+  const ask = (requests: number) => connections.time({ path, turns: requests / PER_TURN, perTurn: PER_TURN });
+  const cold = await ask(COLD);
+  await ask(BEFORE_WARM - COLD);
+  const warm = await ask(WARM);
+  await connections.close();
+  return [...samplesOf("warm", mediansOf(warm)), ...samplesOf("cold", mediansOf(cold))];
+}
+
+/** One way after the other, since the pace is that of one client. The proxies are new. */
+export async function paced(ways: readonly Way[], path: string, round: number): Promise<Sample[]> {
+  const all = await inTurns(ways, round, async ({ endpoint, proxy }) => {
+    await proxy?.restart();
+    const connection = await keepConnection(endpoint);
+    const times: number[] = [];
+    const start = performance.now();
+    for (let request = 0; request < PACED.requests; request++) {
+      await sleep(Math.max(0, start + request * PACED.everyMs - performance.now()));
+      times.push(await connection.get(path));
+    }
+    await connection.close();
+    return times;
+  });
+  const part = (from: number, to?: number) => mediansOf(new Map([...all].map(([way, times]) => [way, times.slice(from, to)])));
+  return [...samplesOf("pacedFirst", part(0, PACED.part)), ...samplesOf("pacedLast", part(-PACED.part))];
+}
+
+/** @param row "eightCold" starts new proxies before */
+export async function eightConnections(
+  ways: readonly Way[],
+  path: string,
+  round: number,
+  row: "eightCold" | "eightWarm",
+): Promise<Sample[]> {
+  if (row === "eightCold") await restartAll(ways);
+  const rates = await inTurns(ways, round, async ({ endpoint }) => {
+    const connections = await Promise.all(Array.from({ length: 8 }, () => keepConnection(endpoint)));
+    let left = LOADED;
+    const start = performance.now();
+    await Promise.all(
+      connections.map(async ({ get }) => {
+        while (left-- > 0) await get(path);
+      }),
+    );
+    const seconds = (performance.now() - start) / 1000;
+    for (const connection of connections) await connection.close();
+    return LOADED / seconds;
+  });
+  return samplesOf(row, rates);
+}

@@ -1,0 +1,31 @@
+// One connection that stays open, as a client-go client has it. Handshakes are not measured.
+import { Pool } from "undici";
+import { HTTP1 } from "../load.ts";
+import type { Endpoint } from "../world.ts";
+
+const JSON_TYPE = "application/json";
+
+export interface KeptConnection {
+  /** Sends one GET and reads the answer to its end. @returns the time, in ms. @throws Error on any answer but 200 */
+  get(path: string, accept?: string): Promise<number>;
+  /** The same, for what is in the answer. */
+  getJson(path: string): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export async function keepConnection({ url, caPem, token }: Endpoint): Promise<KeptConnection> {
+  const pool = new Pool(url, { ...HTTP1, connections: 1, connect: { ca: caPem }, bodyTimeout: 0, headersTimeout: 0 });
+  const authorization = `Bearer ${token}`;
+  const ask = async (path: string, accept: string) => {
+    const answer = await pool.request({ method: "GET", path, headers: { authorization, accept } });
+    if (answer.statusCode === 200) return answer.body;
+    throw new Error(`GET ${path} at ${url}: ${answer.statusCode} ${await answer.body.text()}`);
+  };
+  const get = async (path: string, accept = JSON_TYPE) => {
+    const start = performance.now();
+    for await (const _ of await ask(path, accept)); // discarded
+    return performance.now() - start;
+  };
+  await get("/version");
+  return { get, getJson: async (path) => (await ask(path, JSON_TYPE)).json(), close: () => pool.close() };
+}

@@ -59,6 +59,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     outbound: "api-server call filter http identity moves observe policies server session",
     reviews: "api-server http identity observe policies server session",
     egress: "http observe policies server session",
+    "warm-up": "api-server call http identity observe outbound policies session",
     hooks: "",
     iptables: "",
   },

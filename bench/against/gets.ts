@@ -29,8 +29,9 @@ export async function coldAndWarm(ways: readonly Way[], path: string): Promise<S
 
 /** One way after the other, since the pace is that of one client. The proxies are new. */
 export async function paced(ways: readonly Way[], path: string, round: number): Promise<Sample[]> {
-  const all = await inTurns(ways, round, async ({ endpoint, proxy }) => {
-    await proxy?.restart();
+  const all = await inTurns(ways, round, async (way) => {
+    await restartAll([way]);
+    const { endpoint } = way;
     const connection = await keepConnection(endpoint);
     const times: number[] = [];
     const start = performance.now();

@@ -1,4 +1,5 @@
 // The ways to the API server that the comparison measures: direct, through this project's proxy, and through the other one.
+import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../../test/support/eventually.ts";
 import type { Endpoint, Side } from "../world.ts";
 
@@ -29,8 +30,12 @@ export function ownProcess({ pod }: Side): ProxyProcess {
   };
 }
 
+/** How long after its proxy an operator's container sends its first request, at the least. Ours warms up meanwhile. */
+const OPERATOR_START_MS = 1_000;
+
 export async function restartAll(ways: readonly Way[]): Promise<void> {
   for (const { proxy } of ways) await proxy?.restart();
+  await sleep(OPERATOR_START_MS);
 }
 
 /** Runs the work for each in turn. Each round begins with another one, since the order may matter to a figure. */

@@ -23,6 +23,7 @@ import { createReviews } from "./reviews/create-reviews.ts";
 import { createSession } from "./session/create-session.ts";
 import type { ManagerSession } from "./session/session.ts";
 import { createStateFolder } from "./state/state-folder.ts";
+import { createWarmUp } from "./warm-up/warm-up.ts";
 
 /** How much longer than the drain of its parts the process waits before it gives up. */
 const DRAIN_MARGIN_MS = 2_000;
@@ -46,7 +47,9 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunOpti
     },
     stop: async () => undefined,
   };
-  await runGroups([...proxy.groups, [announce]], { signal, log, drainMs: config.drainMs + DRAIN_MARGIN_MS });
+  // Behind the announcement, so that the operator does not wait for it.
+  const warmUp = createWarmUp({ certificate, withinMs: config.warmUpMs, clock, random, log });
+  await runGroups([...proxy.groups, [announce], [warmUp]], { signal, log, drainMs: config.drainMs + DRAIN_MARGIN_MS });
 }
 
 export interface ProxyDeps extends Pick<OutboundDeps, "layers" | "upstream" | "traffic">, ProcessContext {

@@ -35,6 +35,7 @@ describe("readInvocation", () => {
       logLevel: "info",
       accessLog: 0,
       drainMs: 8000,
+      warmUpMs: 1000,
     });
   });
 

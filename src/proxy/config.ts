@@ -113,6 +113,11 @@ const settings = {
   },
   logLevel: { type: logLevel, fallback: "info", help: "trace, debug, info, warn, error, fatal or silent" },
   accessLog: { type: accessLog, fallback: "false", help: "true logs every request, sample=0.01 one in a hundred" },
+  warmUpMs: {
+    type: milliseconds(0, 60_000),
+    fallback: "1000",
+    help: "milliseconds after the start in which the proxy sends requests to itself, so that the first ones are fast; 0: none",
+  },
   drainMs: { type: milliseconds(0, 3_600_000), fallback: "8000", help: "milliseconds for running requests at shutdown" },
 } satisfies Settings;
 

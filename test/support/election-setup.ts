@@ -7,11 +7,10 @@ import type { Reply } from "../../src/proxy/http/handler.ts";
 import { election } from "../../src/proxy/outbound/election/election.ts";
 import { createLockGate, lockGate } from "../../src/proxy/outbound/election/lock-gate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import type { LockMemory } from "../../src/proxy/session/memory.ts";
-import type { LockAccess, ReportSink, UnnamedLock } from "../../src/proxy/session/session.ts";
+import { NO_MEMORY } from "../../src/proxy/session/memory.ts";
+import { type LockAccess, NO_REPORTS, type ReportSink, type UnnamedLock } from "../../src/proxy/session/session.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "./fake-clock.ts";
-import { NO_MOVES_BEFORE } from "./isolate.ts";
 import { type CallOptions, callOf, fakeUpstream, jsonReply } from "./layer-call.ts";
 import { routes } from "./test-routes.ts";
 
@@ -40,18 +39,6 @@ export function echo(call: Call): Reply {
   return jsonReply(lease(decodeURIComponent(call.info.segments.at(-1) ?? "")));
 }
 
-/** Stores nothing for the next process. */
-export const NO_KEEPER: LockMemory = { before: undefined, keepGate: () => undefined, keepLease: () => undefined };
-export const NO_MEMORY = { lock: NO_KEEPER, moves: NO_MOVES_BEFORE };
-
-/** Reports nothing. */
-export const NO_REPORTS: ReportSink = {
-  setLeader: () => undefined,
-  setLockAccess: () => undefined,
-  setUnnamedLock: () => undefined,
-  setWebhookProblem: () => undefined,
-};
-
 export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call) => Reply | Promise<Reply> = echo) {
   const enforcer = createEnforcer();
   enforcer.enforce(routes(1, {}, more));
@@ -74,7 +61,7 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
     setUnnamedLock: (lock: UnnamedLock | null) => void unnamed.push(lock),
   };
   const upstream = fakeUpstream(answer);
-  const gate = createLockGate(clock, NO_KEEPER);
+  const gate = createLockGate(clock, NO_MEMORY.lock);
   const handler = election({ session, reports: reportSink, gate, clock, log: silentLogger() })(lockGate(gate)(upstream));
   const send = (method: string, target: string, options?: CallOptions) => handler(callOf(method, target, options));
   const refusal = async (method: string, target: string, options?: CallOptions) => {

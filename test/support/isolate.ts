@@ -7,12 +7,9 @@ import { createStreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import type { IsolateDeps } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createPlanLog } from "../../src/proxy/outbound/lists/plan-log.ts";
-import type { MovesMemory } from "../../src/proxy/session/memory.ts";
+import { NO_MEMORY } from "../../src/proxy/session/memory.ts";
 import type { Session } from "../../src/proxy/session/session.ts";
 import type { ListChoice } from "../../src/route/plan-lists.ts";
-
-/** The first process of a pod, which stores nothing. */
-export const NO_MOVES_BEFORE: MovesMemory = { before: undefined, keep: () => undefined };
 
 export interface IsolateOptions extends Partial<IsolateDeps> {
   readonly session: Session;
@@ -40,7 +37,7 @@ export function isolateDeps({ registry = createRegistry("proxy", "test"), ...opt
     metrics: createStreamMetrics(registry),
     plans: createPlanLog(clock),
     random: () => 0,
-    moves: createMoveLog(session, NO_MOVES_BEFORE),
+    moves: createMoveLog(session, NO_MEMORY.moves),
     log: silentLogger(),
     ...options,
   };

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { NO_MOVES_BEFORE } from "../../../test/support/isolate.ts";
 import { envelope, type Field, watchFrame } from "../../../test/support/kube-protobuf.ts";
 import { group, objects, snapshot, table } from "../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
@@ -12,6 +11,7 @@ import { readViewOf } from "../../route/snapshot.ts";
 import { TOLD_NOTHING } from "../moves/known.ts";
 import { createMoveLog } from "../moves/move-log.ts";
 import { createEnforcer } from "../session/enforcer.ts";
+import { NO_MEMORY } from "../session/memory.ts";
 import type { HeldBudget } from "./hold-queue.ts";
 import { createStreamMetrics } from "./stream-metrics.ts";
 import { watchStream } from "./watch-stream.ts";
@@ -29,7 +29,7 @@ async function setup(
 ) {
   const clock = createFakeClock();
   const session = createEnforcer();
-  const moves = createMoveLog(session, NO_MOVES_BEFORE);
+  const moves = createMoveLog(session, NO_MEMORY.moves);
   let version = 1;
   const enforce = (next: Routes) => session.enforce(routes(version++, next));
   enforce(first);
@@ -121,7 +121,7 @@ describe("a watch over all namespaces", () => {
 it("a watch in protobuf is filtered and ended by the same rules", async () => {
   const clock = createFakeClock();
   const session = createEnforcer();
-  const moves = createMoveLog(session, NO_MOVES_BEFORE);
+  const moves = createMoveLog(session, NO_MEMORY.moves);
   session.enforce(routes(1, { blue: ["a"], defaultSubset: ["b"] }));
   const collection = { group: "", resource: "pods", namespace: "" };
   const metrics = createStreamMetrics(createRegistry("proxy", "test"));
@@ -343,7 +343,7 @@ describe("a route change", () => {
   it("between decision and first byte counts too", async () => {
     const clock = createFakeClock();
     const session = createEnforcer();
-    const moves = createMoveLog(session, NO_MOVES_BEFORE);
+    const moves = createMoveLog(session, NO_MEMORY.moves);
     session.enforce(routes(1, { blue: ["a"], defaultSubset: ["b"] }));
     const collection = { group: "", resource: "pods", namespace: "" };
     const metrics = createStreamMetrics(createRegistry("proxy", "test"));
@@ -377,7 +377,7 @@ it.each([
     const clock = createFakeClock();
     const session = createEnforcer();
     session.enforce(snapshot(table([gold], { a: [] }), { subset: "blue" }));
-    const moves = createMoveLog(session, NO_MOVES_BEFORE);
+    const moves = createMoveLog(session, NO_MEMORY.moves);
     const metrics = createStreamMetrics(createRegistry("proxy", "test"));
     const deps = { session, moves, clock, random: () => 0.5, metrics, heldBudget: { maxBytes: 65_536, bytes: 0 } };
     const [source, sink] = [scriptedSource(), recordingSink()];

@@ -1,5 +1,4 @@
 import { expect, it } from "vitest";
-import { NO_MEMORY, NO_REPORTS } from "../../../test/support/election-setup.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { silentLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
@@ -10,6 +9,8 @@ import { createProxyMetrics } from "../observe/metrics.ts";
 import { createPolicies } from "../policies/policies.ts";
 import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import { createEnforcer } from "../session/enforcer.ts";
+import { NO_MEMORY } from "../session/memory.ts";
+import { NO_REPORTS } from "../session/session.ts";
 import { createPlanLog } from "./lists/plan-log.ts";
 import { outboundLayers } from "./stack.ts";
 

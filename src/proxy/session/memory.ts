@@ -33,6 +33,12 @@ export interface MovesMemory {
   keep(read: () => StoredMoves): void;
 }
 
+/** Stores nothing, and has nothing from an earlier process. */
+export const NO_MEMORY: { readonly lock: LockMemory; readonly moves: MovesMemory } = {
+  lock: { before: undefined, keepGate: () => undefined, keepLease: () => undefined },
+  moves: { before: undefined, keep: () => undefined },
+};
+
 export interface StoredResource {
   /** At or below it, a version is expired. */
   readonly horizon: Version;

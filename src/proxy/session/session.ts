@@ -66,3 +66,11 @@ export interface ReportSink {
   /** "" if the listener for webhooks has a certificate. */
   setWebhookProblem(problem: string): void;
 }
+
+/** Reports nothing. */
+export const NO_REPORTS: ReportSink = {
+  setLeader: () => undefined,
+  setLockAccess: () => undefined,
+  setUnnamedLock: () => undefined,
+  setWebhookProblem: () => undefined,
+};

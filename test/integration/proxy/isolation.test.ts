@@ -7,7 +7,8 @@ import { election } from "../../../src/proxy/outbound/election/election.ts";
 import { createLockGate, lockGate } from "../../../src/proxy/outbound/election/lock-gate.ts";
 import { isolate } from "../../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
-import { NO_KEEPER, NO_REPORTS } from "../../support/election-setup.ts";
+import { NO_MEMORY } from "../../../src/proxy/session/memory.ts";
+import { NO_REPORTS } from "../../../src/proxy/session/session.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type Script, startFakeApi } from "../../support/fake-api.ts";
 import { isolateDeps } from "../../support/isolate.ts";
@@ -35,7 +36,7 @@ async function setup(script: Script) {
   const reports = { ...NO_REPORTS, setLeader: (value: boolean) => void leader.push(value) };
   const api = await startFakeApi(script);
   stops.push(() => api.close());
-  const gate = createLockGate(systemClock, NO_KEEPER);
+  const gate = createLockGate(systemClock, NO_MEMORY.lock);
   const proxy = await startProxy({
     api,
     election: election({ session: sessionOfLayers, reports, gate, clock: systemClock, log: silentLogger() }),

@@ -10,10 +10,11 @@ import { election } from "../../../src/proxy/outbound/election/election.ts";
 import { createLockGate } from "../../../src/proxy/outbound/election/lock-gate.ts";
 import { isolate } from "../../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
+import { NO_MEMORY } from "../../../src/proxy/session/memory.ts";
 import type { UnnamedLock } from "../../../src/proxy/session/session.ts";
+import { NO_REPORTS } from "../../../src/proxy/session/session.ts";
 import { createLeaderElector } from "../../../src/runtime/leader-election.ts";
 import { createLocalKube } from "../../localkube/localkube.ts";
-import { NO_KEEPER, NO_REPORTS } from "../../support/election-setup.ts";
 import { eventually } from "../../support/eventually.ts";
 import { isolateDeps } from "../../support/isolate.ts";
 import { startProxy } from "../../support/proxy-harness.ts";
@@ -44,7 +45,7 @@ it("is told which field to set, and leads once the field is set", async () => {
     election: election({
       session: enforcer,
       reports: sink,
-      gate: createLockGate(systemClock, NO_KEEPER),
+      gate: createLockGate(systemClock, NO_MEMORY.lock),
       clock: systemClock,
       log: silentLogger(),
     }),

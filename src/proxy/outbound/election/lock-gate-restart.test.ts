@@ -1,7 +1,6 @@
 // The lock gate over a restart of the proxy, and for writes that wait in other layers.
 
 import { describe, expect, it } from "vitest";
-import { NO_KEEPER, NO_REPORTS } from "../../../../test/support/election-setup.ts";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { isolateDeps } from "../../../../test/support/isolate.ts";
 import { callOf, fakeUpstream, jsonReply } from "../../../../test/support/layer-call.ts";
@@ -13,6 +12,8 @@ import { StatusError } from "../../../kube/status.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import type { ClosedGate, StoredLock } from "../../session/memory.ts";
+import { NO_MEMORY } from "../../session/memory.ts";
+import { NO_REPORTS } from "../../session/session.ts";
 import { isolate } from "../isolate/isolate.ts";
 import { election } from "./election.ts";
 import { createLockGate, lockGate } from "./lock-gate.ts";
@@ -191,7 +192,7 @@ describe("a write that reads its object first", () => {
   ] as const)("%s %s is refused if the gate closes while the object is read", async (method, target, options, slow) => {
     const clock = createFakeClock();
     const enforcer = createEnforcer();
-    const gate = createLockGate(clock, NO_KEEPER);
+    const gate = createLockGate(clock, NO_MEMORY.lock);
     const looked = Promise.withResolvers<void>();
     const upstream = fakeUpstream(async (call) => {
       if (call.method === slow) await looked.promise;

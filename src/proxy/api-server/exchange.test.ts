@@ -11,10 +11,11 @@ function setup(method: string) {
   const clock = createFakeClock();
   const client = new AbortController();
   const aborted: Error[] = [];
+  const flow: string[] = [];
   const controller = {
     abort: (error: Error) => aborted.push(error),
-    pause: () => undefined,
-    resume: () => undefined,
+    pause: () => flow.push("pause"),
+    resume: () => flow.push("resume"),
   } as unknown as Dispatcher.DispatchController;
   let handler: Dispatcher.DispatchHandler = {};
   const pool = {
@@ -36,6 +37,8 @@ function setup(method: string) {
     start: () => handler.onRequestStart?.(controller, null),
     head: () => handler.onResponseStart?.(controller, 201, {}, "Created"),
     data: (text: string) => handler.onResponseData?.(controller, Buffer.from(text)),
+    end: () => handler.onResponseEnd?.(controller, {}),
+    flow,
     breaks: (code: string) => handler.onResponseError?.(controller, Object.assign(new Error(`read ${code}`), { code })),
     bodyBreaks: () => handler.onResponseError?.(controller, new MeshError("REQUEST_BODY_BROKEN", "reading: broken off")),
     left: () => left,
@@ -46,8 +49,27 @@ function setup(method: string) {
       return first instanceof MeshError ? first.code : first?.status;
     },
     reply: () => states[0] as Reply,
+    /** Opens the body of the answer, whose head has come. */
+    async open(wants = () => true) {
+      await clock.flush();
+      const { body } = states[0] as Reply;
+      if (body === null || body instanceof Uint8Array) throw new Error("no source");
+      const written: string[] = [];
+      const control = body.open({
+        write(chunk) {
+          written.push(Buffer.from(chunk).toString());
+          return wants();
+        },
+        end: () => written.push("end"),
+        abort: () => written.push("aborted"),
+      });
+      await clock.flush();
+      return { written, control };
+    },
   };
 }
+
+const turnEnds = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("a write whose client goes away", () => {
   it.each(["POST", "PUT", "PATCH", "DELETE"])("once it was sent is in flight until its answer begins (%s)", async (method) => {
@@ -160,5 +182,72 @@ describe("a connection that fails", () => {
     start();
     breaks(code);
     expect(await outcome()).toBe(expected);
+  });
+});
+
+describe("a body", () => {
+  it("is written once for each turn of the event loop, and at its end", async () => {
+    const { start, head, data, end, open } = setup("GET");
+    start();
+    head();
+    data("a");
+    data("b");
+    const { written } = await open();
+    expect(written).toEqual(["ab"]);
+    data("c");
+    data("d");
+    await Promise.resolve();
+    expect(written).toEqual(["ab"]);
+    await turnEnds();
+    expect(written).toEqual(["ab", "cd"]);
+    data("e");
+    end();
+    expect(written).toEqual(["ab", "cd", "e", "end"]);
+    await turnEnds();
+    expect(written).toHaveLength(4);
+  });
+
+  it("of more than 64 KiB in one turn is written before the turn ends", async () => {
+    const { start, head, data, open } = setup("GET");
+    start();
+    head();
+    const { written } = await open();
+    for (let at = 0; at < 130; at++) data("x".repeat(1_024));
+    expect(written.map(({ length }) => length)).toEqual([65_536, 65_536]);
+  });
+
+  it("that breaks off is written as far as it came", async () => {
+    const { start, head, data, breaks, open } = setup("GET");
+    start();
+    head();
+    const { written } = await open();
+    data("a");
+    breaks("ECONNRESET");
+    expect(written).toEqual(["a", "aborted"]);
+  });
+
+  it("pauses the connection while its reader is full", async () => {
+    const { start, head, data, flow, open } = setup("GET");
+    start();
+    head();
+    const { control } = await open(() => false);
+    data("a");
+    await turnEnds();
+    expect(flow).toEqual(["resume", "pause"]);
+    control.resume();
+    await Promise.resolve();
+    expect(flow).toEqual(["resume", "pause", "resume"]);
+  });
+
+  it.each(["the client goes", "it is cancelled"])("is not written any more once %s", async (how) => {
+    const { start, head, data, goes, open } = setup("GET");
+    start();
+    head();
+    const { written, control } = await open();
+    data("a");
+    if (how === "it is cancelled") control.cancel(new Error("enough"));
+    else goes();
+    await turnEnds();
+    expect(written).toEqual(how === "it is cancelled" ? [] : ["aborted"]);
   });
 });

@@ -1,5 +1,6 @@
 // One HTTP/1.1 request to the API server and its response, on undici's dispatch API: a full sink pauses the
-// HTTP parser. Invariants: after `cancel` or the signal nothing is written to the sink; a write without an
+// HTTP parser. The API server sends lists in chunks of a kilobyte or two, so what arrives in one turn of the
+// event loop is written together. Invariants: after `cancel` or the signal nothing is written to the sink; a write without an
 // answer stays in flight until it is answered or abandoned, since the API server may do it.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
@@ -12,6 +13,8 @@ import { repliedHeaders } from "./headers.ts";
 
 /** The bytes that may arrive before the body is opened. With more the parser is paused. */
 const UNOPENED_BYTES = 64 * 1024;
+/** So many bytes are written before the turn ends. */
+const TOGETHER_BYTES = 64 * 1024;
 
 /** Its `then` starts microtasks, without the AsyncResource that `queueMicrotask` creates each time. */
 const LATER = Promise.resolve();
@@ -54,8 +57,10 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   readonly #onSignal: () => void;
   #controller: Dispatcher.DispatchController | undefined;
   #sink: ByteSink | undefined;
-  #early: Buffer[] = [];
-  #earlyBytes = 0;
+  /** Bytes that are not written yet. */
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #writesLater = false;
   #progress: Progress = { is: "waiting" };
   #abandonedTimer: Timer | undefined;
   /** No more calls to the sink. */
@@ -96,19 +101,23 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   #body(): Uint8Array | ByteSource {
     if (this.#progress.is !== "complete" || this.#closed) return this;
     this.#closed = true;
-    const [first] = this.#early;
-    return first !== undefined && this.#early.length === 1 ? first : Buffer.concat(this.#early);
+    return this.#takeHeld();
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#closed || this.#progress.is === "failed") return;
-    if (this.#sink !== undefined) {
-      if (!this.#sink.write(chunk)) controller.pause();
-      return;
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    if (this.#sink === undefined) {
+      if (this.#heldBytes >= UNOPENED_BYTES) controller.pause();
+    } else if (this.#heldBytes >= TOGETHER_BYTES) this.#writeHeld(this.#sink);
+    else if (!this.#writesLater) {
+      this.#writesLater = true;
+      setImmediate(() => {
+        this.#writesLater = false;
+        if (this.#sink !== undefined) this.#writeHeld(this.#sink);
+      });
     }
-    this.#early.push(chunk);
-    this.#earlyBytes += chunk.length;
-    if (this.#earlyBytes >= UNOPENED_BYTES) controller.pause();
   }
 
   onResponseEnd(): void {
@@ -116,7 +125,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     this.#progress = { is: "complete" };
     this.#leave();
     this.#options.signal.removeEventListener("abort", this.#onSignal);
-    if (this.#sink !== undefined && !this.#closed) this.#close().end();
+    this.#finishSink((sink) => sink.end());
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
@@ -140,24 +149,40 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
 
   cancel(error: Error): void {
     this.#closed = true;
-    this.#early = [];
     this.#fail(error);
   }
 
   #flush(sink: ByteSink): void {
     if (this.#closed) return;
     this.#sink = sink;
-    const early = this.#early;
-    this.#early = [];
-    let wanted = true;
-    for (const chunk of early) {
-      wanted = sink.write(chunk);
-      if (this.#closed) return;
-    }
-    if (this.#progress.is === "complete") this.#close().end();
-    else if (this.#progress.is === "failed") this.#close().abort(this.#progress.error);
-    else if (wanted) this.#controller?.resume();
-    else this.#controller?.pause();
+    const progress = this.#progress;
+    if (progress.is === "complete") this.#finishSink((it) => it.end());
+    else if (progress.is === "failed") this.#finishSink((it) => it.abort(progress.error));
+    else if (this.#writeHeld(sink)) this.#controller?.resume();
+  }
+
+  /** False if the sink is full or gone. */
+  #writeHeld(sink: ByteSink): boolean {
+    if (this.#closed) return false;
+    if (this.#held.length === 0 || sink.write(this.#takeHeld())) return !this.#closed;
+    this.#controller?.pause();
+    return false;
+  }
+
+  #takeHeld(): Buffer {
+    const held = this.#held;
+    this.#held = [];
+    this.#heldBytes = 0;
+    return held.length === 1 ? (held[0] as Buffer) : Buffer.concat(held);
+  }
+
+  #finishSink(end: (sink: ByteSink) => void): void {
+    const sink = this.#sink;
+    if (sink === undefined || this.#closed) return;
+    if (this.#held.length > 0) sink.write(this.#takeHeld());
+    if (this.#closed) return;
+    this.#closed = true;
+    end(sink);
   }
 
   #abandon(error: MeshError): void {
@@ -172,6 +197,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   }
 
   #fail(error: Error): void {
+    this.#held = [];
     if (this.#progress.is === "complete" || this.#progress.is === "failed") return;
     this.#finishWith(error); // before the abort: undici calls no handler of a request that still waits for its connection
     this.#controller?.abort(error);
@@ -183,18 +209,13 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     this.#options.signal.removeEventListener("abort", this.#onSignal);
     this.#abandonedTimer?.cancel();
     this.#reject(error); // does nothing once the head has been handed out
-    if (this.#sink !== undefined && !this.#closed) this.#close().abort(error);
+    this.#finishSink((sink) => sink.abort(error));
   }
 
   #leave(): void {
     const onOver = this.#onOver;
     this.#onOver = undefined;
     onOver?.();
-  }
-
-  #close(): ByteSink {
-    this.#closed = true;
-    return this.#sink as ByteSink;
   }
 }
 

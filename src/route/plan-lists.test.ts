@@ -37,6 +37,16 @@ describe("lists by namespace", () => {
     }
   });
 
+  it("are not chosen where the subset owns most of what the one list brings", () => {
+    const chosenWith = (kept: number) => {
+      const size = { items: 2_000, bytes: 2_000 * 1.3 * KB, kept };
+      return planLists({ namespaces: { own: 20, foreign: 180 }, size }).way;
+    };
+    expect(chosenWith(2_000)).toBe("one-list");
+    expect(chosenWith(1_000)).toBe("one-list");
+    expect(chosenWith(100)).toBe("by-namespace");
+  });
+
   it("are not chosen for an answer that could not be held, and say so", () => {
     const size = { items: 100_000, bytes: 100_000 * KB };
     const namespaces = { own: 20, foreign: 180 };

@@ -6,6 +6,8 @@
 export interface ListSize {
   readonly items: number;
   readonly bytes: number;
+  /** How many of the items the subset owned; undefined if they were only counted. */
+  readonly kept?: number;
 }
 
 export interface ListFacts {
@@ -33,9 +35,10 @@ const BYTE_US = 0.014;
 /** Lists by namespace have to save more than this, since their watches are renewed for each new namespace. */
 const MIN_SAVED_US = 5_000;
 
-/** Assumes that all namespaces have equally many objects. */
+/** Assumes that all namespaces have equally many objects, if it is not known how many the subset owns. */
 export function planLists({ namespaces, size, maxAnswerBytes }: ListFacts): ListChoice {
-  const share = namespaces.own / Math.max(1, namespaces.own + namespaces.foreign);
+  const shareOfNamespaces = namespaces.own / Math.max(1, namespaces.own + namespaces.foreign);
+  const share = size.kept === undefined ? shareOfNamespaces : size.kept / Math.max(1, size.items);
   const wholeUs = size.items * ITEM_US + size.bytes * BYTE_US;
   const oneListUs = REQUEST_US + wholeUs;
   // One more request gets the resourceVersion.

@@ -84,11 +84,12 @@ function ownedList(
   const served = metrics.servedBy(plan);
   return listStream(body, filter, (filteredBytes, readBytes) => {
     list.end();
-    onRead?.({ items: filter.counts.kept + filter.counts.dropped, bytes: readBytes });
+    const { kept, dropped } = filter.counts;
+    onRead?.({ items: kept + dropped, bytes: readBytes, kept });
     metrics.filteredBytes.inc(filteredBytes);
     served.read.inc(readBytes);
     served.sent.inc(readBytes - filteredBytes);
-    served.dropped.inc(filter.counts.dropped);
+    served.dropped.inc(dropped);
   });
 }
 

@@ -3,13 +3,14 @@
 // with 100,000 objects takes about ten minutes.
 //
 // Options: --objects N (default 10000), --rounds N (default 5), --only
-// requests,policies,lists,shards,watches,webhooks,scale-out (default all), or compare. "lists" runs without and with
+// requests,cold,policies,lists,shards,watches,webhooks,scale-out (default all), or compare. "lists" runs without and with
 // the feature gate of shardSelector, "shards" only with it. "scale-out" has sizes of its own. --against BINARY runs
 // only "compare" (3 rounds), with the proxy of another mesh beside ours.
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { whyNotRunnable } from "./against/other-proxy.ts";
 import { renderComparison } from "./against/table.ts";
+import { coldRows } from "./cold.ts";
 import { compare } from "./compare.ts";
 import { type ListWork, listRows } from "./lists.ts";
 import { backoffMemory, matchingRules, policyRows } from "./policies.ts";
@@ -22,7 +23,7 @@ import { bareWatchRows, idleWatches, watchRows } from "./watches.ts";
 import { webhookRows } from "./webhooks/webhooks.ts";
 import { namespaceName, startWorld, type World } from "./world.ts";
 
-const SECTIONS = ["requests", "policies", "lists", "shards", "watches", "webhooks", "scale-out"] as const;
+const SECTIONS = ["requests", "cold", "policies", "lists", "shards", "watches", "webhooks", "scale-out"] as const;
 /** Runs only by name, or with --against. */
 const COMPARE = "compare";
 /** These have worlds of their own. */
@@ -61,6 +62,10 @@ if (sections.some((section) => !OTHERS.includes(section))) {
     if (sections.includes("requests")) {
       note("small requests");
       rows.push(...(await requestRows({ direct, proxied: one, rounds })), ...(await bareRows({ direct, proxied: bare, rounds })));
+    }
+    if (sections.includes("cold")) {
+      note("requests of a new proxy");
+      rows.push(...(await coldRows({ direct, proxied: one, rounds: Math.min(rounds, 3) })));
     }
     if (sections.includes("policies")) {
       note("policies");

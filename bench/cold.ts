@@ -1,16 +1,17 @@
-// GETs of a proxy that has just started, at the pace of an operator: an operator sends few requests a second,
-// so the code of its proxy stays cold for long. Direct requests and proxied requests alternate.
+// GETs through a proxy that started a second ago, and has warmed up since, at three rates. A real operator
+// sends few requests a second, so that V8 compiles little of its proxy's code for long.
 import { setTimeout as sleep } from "node:timers/promises";
-import { keepConnection } from "./against/kept-connection.ts";
-import { ownProcess, restartAll } from "./against/way.ts";
+import { keepConnection } from "./kept-connection.ts";
 import { GET } from "./requests.ts";
 import { inTurn, median, quantile, type Row } from "./table.ts";
+import { ownProcess, restartAll } from "./way.ts";
 import type { Endpoint, Side } from "./world.ts";
 
 /** Requests a second. */
 const RATES = [5, 50, 500];
 const MAX_REQUESTS = 1_000;
 const MAX_SECONDS = 20;
+const PER_TURN = 50;
 
 interface ColdTurns {
   readonly direct: Endpoint;
@@ -30,8 +31,8 @@ export async function coldRows({ direct, proxied, rounds }: ColdTurns): Promise<
     }
     const section = `GET at ${rate}/s, the first ${requests} of a new proxy`;
     for (const name of ["p50", "p99"] as const) {
-      const of = (side: keyof typeof figures) => median(figures[side].map((each) => each[name]));
-      rows.push({ section, name, unit: "ms", direct: of("direct"), proxied: of("proxied") });
+      const medianOf = (side: keyof typeof figures) => median(figures[side].map((each) => each[name]));
+      rows.push({ section, name, unit: "ms", direct: medianOf("direct"), proxied: medianOf("proxied") });
     }
   }
   return rows;
@@ -42,16 +43,18 @@ interface Figures {
   readonly p99: number;
 }
 
-/** Both sides get `rate` requests a second, each over one connection that stays open. */
+/** Each side in turns of some requests, over one connection that stays open. At most `rate` requests a second. */
 async function paced(endpoints: Readonly<Record<"direct" | "proxied", Endpoint>>, rate: number, requests: number) {
   const connections = { direct: await keepConnection(endpoints.direct), proxied: await keepConnection(endpoints.proxied) };
   const times = { direct: [] as number[], proxied: [] as number[] };
-  const startMs = performance.now();
-  for (let index = 0; index < requests; index++) {
-    for (const [turn, side] of inTurn(index).entries()) {
-      const atMs = startMs + ((index + turn / 2) * 1_000) / rate;
-      await sleep(Math.max(0, atMs - performance.now()));
-      times[side].push(await connections[side].get(GET.path));
+  for (let turn = 0; turn < requests / PER_TURN; turn++) {
+    for (const side of inTurn(turn)) {
+      const startMs = performance.now();
+      for (let index = 0; index < PER_TURN; index++) {
+        const waitMs = startMs + (index * 1_000) / rate - performance.now();
+        if (waitMs > 0) await sleep(waitMs);
+        times[side].push(await connections[side].get(GET.path));
+      }
     }
   }
   await Promise.all(Object.values(connections).map((connection) => connection.close()));

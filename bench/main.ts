@@ -8,10 +8,10 @@
 // only "compare" (3 rounds), with the proxy of another mesh beside ours.
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { whyNotRunnable } from "./against/other-proxy.ts";
-import { renderComparison } from "./against/table.ts";
 import { coldRows } from "./cold.ts";
-import { compare } from "./compare.ts";
+import { compare } from "./compare/compare.ts";
+import { whyNotRunnable } from "./compare/other-proxy.ts";
+import { renderComparison } from "./compare/table.ts";
 import { type ListWork, listRows } from "./lists.ts";
 import { backoffMemory, matchingRules, policyRows } from "./policies.ts";
 import { bareRows, requestRows } from "./requests.ts";

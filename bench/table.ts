@@ -79,7 +79,7 @@ export function renderReport({ rows, usage, facts }: Report): string {
     wallSeconds.toFixed(1),
   ]);
   return [
-    ...columns([["WORK (medians)", "DIRECT", "PROXY", "", "RATIO", "ADDED ms", "TARGET"], ...cells]),
+    ...columns([["WORK (medians)", "DIRECT", "PROXY", "", "RATIO", "ADDED ms", "TARGET"], ...cells], true),
     "",
     ...columns([["PROXY PROCESS, after", "RSS MB", "PEAK MB", "CPU s", "of s"], ...used]),
     "",
@@ -87,7 +87,7 @@ export function renderReport({ rows, usage, facts }: Report): string {
   ].join("\n");
 }
 
-function figure(value: number): string {
+export function figure(value: number): string {
   return value.toFixed(value < 100 ? 3 : 0);
 }
 
@@ -98,14 +98,14 @@ function markText(row: Row): string {
   return `${target.of} ${bound}: ${isMet(row) ? "met" : "MISSED"}`;
 }
 
-/** Aligned lines: the first column and the column TARGET to the left, all others to the right. */
-export function columns(rows: readonly (readonly string[])[]): string[] {
+/** Aligned lines: the first column to the left, the others to the right. @param isLastText aligns the last one to the left */
+export function columns(rows: readonly (readonly string[])[], isLastText = false): string[] {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
   const last = widths.length - 1;
   return rows.map((row) =>
     row
       .map((cell, column) =>
-        column === 0 || (column === last && last > 5) ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+        column === 0 || (column === last && isLastText) ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
       )
       .join("  ")
       .trimEnd(),

@@ -48,7 +48,7 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunOpti
     stop: async () => undefined,
   };
   // Behind the announcement, so that the operator does not wait for it.
-  const warmUp = createWarmUp({ certificate, withinMs: config.warmUpMs, clock, random, log });
+  const warmUp = createWarmUp({ certificate, maxMs: config.warmUpMs, clock, random, log });
   await runGroups([...proxy.groups, [announce], [warmUp]], { signal, log, drainMs: config.drainMs + DRAIN_MARGIN_MS });
 }
 

@@ -116,7 +116,7 @@ const settings = {
   warmUpMs: {
     type: milliseconds(0, 60_000),
     fallback: "1000",
-    help: "milliseconds after the start in which the proxy sends requests to itself, so that the first ones are fast; 0: none",
+    help: "longest time in milliseconds in which a new proxy sends requests to itself, to speed up the operator's first ones; 0: none",
   },
   drainMs: { type: milliseconds(0, 3_600_000), fallback: "8000", help: "milliseconds for running requests at shutdown" },
 } satisfies Settings;

@@ -11,14 +11,15 @@ export interface StandIn {
 
 export const OBJECT_PATH = "/api/v1/namespaces/own-0/configmaps/object-0";
 export const LIST_PATH = "/api/v1/configmaps";
-/** Objects in the list. With its text an object has the size of an ordinary one, 1 KB. */
+/** Of the list. Few enough that the proxy sends one list (route/plan-lists.ts). */
 const OBJECTS = 300;
+/** With it an object has an ordinary size, 1 KB. */
 const TEXT = "a line of an ordinary length\n".repeat(28);
-/** Lists come in the order of namespaces. */
-const OBJECTS_OF_ONE = 10;
+/** Objects of one namespace, one after the other: a real list is sorted by namespace. */
+const OBJECTS_IN_A_ROW = 10;
 const HOST = "127.0.0.1";
 
-/** @param namespaces those of the list's objects */
+/** @param namespaces the list has objects in each */
 export async function startStandIn(pair: TlsPair, namespaces: readonly string[]): Promise<StandIn> {
   const answers = new Map([
     ["/api/v1", JSON.stringify(resourceList())],
@@ -46,7 +47,7 @@ function resourceList(): object {
 
 function listOf(namespaces: readonly string[]): object {
   const items = Array.from({ length: OBJECTS }, (_, index) => {
-    const namespace = namespaces[Math.floor(index / OBJECTS_OF_ONE) % namespaces.length] ?? "";
+    const namespace = namespaces[Math.floor(index / OBJECTS_IN_A_ROW) % namespaces.length] ?? "";
     return configMap(namespace, `object-${index}`);
   });
   return { kind: "ConfigMapList", apiVersion: "v1", metadata: { resourceVersion: "1" }, items };

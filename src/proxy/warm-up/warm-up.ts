@@ -1,50 +1,55 @@
-// Lets the proxy serve requests to itself for a moment after its start. V8 compiles what has run often, so
-// without this the operator's first hundreds of requests and first lists would teach it (docs/performance.md).
-// Invariant: the operator's requests never wait for it: it runs beside them, and ends soon.
-
+// Lets a new proxy serve requests to itself for a moment. Otherwise the operator's first hundreds of requests
+// run code that V8 has not compiled yet (docs/decisions/0036). Invariant: nothing waits for the warm-up, which
+// sends one request at a time, so an operator's request waits at most for the piece of work that runs.
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
+import { CallAbort } from "../http/call-signal.ts";
 import type { ServingCertificate } from "../identity/serving-certificate.ts";
 import { LIST_PATH, OBJECT_PATH } from "./stand-in.ts";
 
-/** More bring little: V8 has then compiled most of what a request runs. */
+/** More requests bring little. */
 const REQUESTS = 500;
 /** One in so many is a list. */
 const LIST_EVERY = 16;
 
 interface WarmUpOptions extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly certificate: ServingCertificate;
-  /** The longest time that it may take; 0 for none at all. A pod with little CPU does less in it. */
-  readonly withinMs: number;
+  /** The longest time, in milliseconds; 0 turns the warm-up off. With little CPU fewer requests fit into it. */
+  readonly maxMs: number;
 }
 
-export function createWarmUp({ certificate, withinMs, clock, random, log }: WarmUpOptions): Runnable {
-  let isStopping = false;
+export function createWarmUp({ certificate, maxMs, clock, random, log }: WarmUpOptions): Runnable {
+  const over = new CallAbort();
+  const end = () => over.abort(new Error("the warm-up is over"));
   let running = Promise.resolve();
 
-  const run = async () => {
-    const { caFile } = certificate;
-    // The CA of a certificate from files is not known.
-    if (caFile === undefined || withinMs === 0) return;
-    const endMs = clock.monotonicMs() + withinMs;
-    const { startRehearsal } = await import("./rehearsal.ts");
-    const rehearsal = await startRehearsal(certificate, caFile, { clock, random });
+  const run = async (caFile: string) => {
+    const startMs = clock.monotonicMs();
+    // Loaded only here, and given back with the rest.
+    const { startWarmUpProxy } = await import("./warm-up-proxy.ts");
+    const proxy = await startWarmUpProxy(certificate, caFile, { clock, random });
     let sent = 0;
     try {
-      for (; sent < REQUESTS && !isStopping && clock.monotonicMs() < endMs; sent++)
-        await rehearsal.get(sent % LIST_EVERY === 0 ? LIST_PATH : OBJECT_PATH);
+      for (; sent < REQUESTS && !over.aborted; sent++) await proxy.get(sent % LIST_EVERY === 0 ? LIST_PATH : OBJECT_PATH, over);
+    } catch (error) {
+      if (!over.aborted) throw error;
     } finally {
-      await rehearsal.stop();
+      await proxy.stop();
     }
-    log.debug({ requests: sent, ms: Math.round(clock.monotonicMs() - endMs + withinMs) }, "warmed up");
+    log.debug({ requests: sent, ms: Math.round(clock.monotonicMs() - startMs) }, "warmed up");
   };
   return {
     name: "warm-up",
     async start() {
-      running = run().catch((error: unknown) => log.warn({ err: error }, "warming up failed: the first requests are slower"));
+      const { caFile } = certificate;
+      // The CA of a certificate from files is not known.
+      if (caFile === undefined || maxMs === 0) return;
+      const timer = clock.after(maxMs, end);
+      const failed = (error: unknown) => log.warn({ err: error }, "the warm-up failed: the operator's first requests are slower");
+      running = run(caFile).catch(failed).finally(timer.cancel);
     },
     async stop() {
-      isStopping = true;
+      end();
       await running;
     },
   };

@@ -1,89 +1,122 @@
-// The warm-up beside a certificate of the proxy's own, as in a pod without the mesh's identity.
-import { mkdtemp, rm } from "node:fs/promises";
+// The warm-up with a certificate that the proxy has made itself, as in a pod without the mesh's identity.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { systemClock, systemRandom } from "../../../src/base/clock.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Clock, systemClock, systemRandom } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
+import { CallAbort } from "../../../src/proxy/http/call-signal.ts";
 import { createCertificateHolder, type ServingCertificate } from "../../../src/proxy/identity/serving-certificate.ts";
 import { createOwnCertificate } from "../../../src/proxy/identity/watched-certificate.ts";
-import { startRehearsal } from "../../../src/proxy/warm-up/rehearsal.ts";
 import { LIST_PATH, OBJECT_PATH } from "../../../src/proxy/warm-up/stand-in.ts";
 import { createWarmUp } from "../../../src/proxy/warm-up/warm-up.ts";
+import { startWarmUpProxy, type WarmUpProxy } from "../../../src/proxy/warm-up/warm-up-proxy.ts";
 import { eventually } from "../../support/eventually.ts";
 
-const clock = systemClock;
-const signal = new AbortController().signal;
+const { signal } = new AbortController();
+const MAX_MS = 54_321;
 let dataDir: string;
 let certificate: ServingCertificate;
+let socketsBefore: number;
 
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), "ctrlmesh-warm-up-"));
   const holder = createCertificateHolder(createRegistry("proxy", "test"));
-  certificate = createOwnCertificate({ dataDir, holder, clock, log: silentLogger() });
+  certificate = createOwnCertificate({ dataDir, holder, clock: systemClock, log: silentLogger() });
   await certificate.start(signal);
+  socketsBefore = openSockets();
 });
 
 afterEach(async () => {
+  await eventually(async () => openSockets() === socketsBefore, 5_000);
   await certificate.stop();
   await rm(dataDir, { recursive: true });
 });
 
-function setup(withinMs: number, of: ServingCertificate = certificate) {
+/** Sockets and servers that this process has open. */
+function openSockets(): number {
+  return process.getActiveResourcesInfo().filter((name) => name.startsWith("TCP")).length;
+}
+
+function setup({ maxMs = MAX_MS, of = certificate }: { maxMs?: number; of?: ServingCertificate } = {}) {
   const done: { readonly requests: number }[] = [];
   const failures: unknown[] = [];
   const log = Object.assign(silentLogger(), {
     debug: (fields: { readonly requests: number }) => void done.push(fields),
     warn: (fields: unknown) => void failures.push(fields),
   });
-  const warmUp = createWarmUp({ certificate: of, withinMs, clock, random: systemRandom, log });
-  return { warmUp, failures, done, requests: () => done[0]?.requests };
+  let timeIsOver = () => {};
+  const clock: Clock = {
+    ...systemClock,
+    after(ms, run) {
+      if (ms !== MAX_MS) return systemClock.after(ms, run);
+      timeIsOver = run;
+      return { cancel: () => undefined };
+    },
+  };
+  const warmUp = createWarmUp({ certificate: of, maxMs, clock, random: systemRandom, log });
+  return { warmUp, failures, done, timeIsOver: () => timeIsOver(), requests: () => done[0]?.requests };
 }
 
-/** Sockets and servers that this process has open. */
-function openSockets(): number {
-  return process.getActiveResourcesInfo().filter((name) => /TCP/.test(name)).length;
-}
+describe("the warm-up", () => {
+  it("sends 500 requests that all succeed", async () => {
+    const { warmUp, failures, requests } = setup();
+    await warmUp.start(signal);
+    await eventually(async () => requests() === 500, 30_000);
+    await warmUp.stop();
+    expect(failures).toEqual([]);
+  });
 
-it("serves requests to itself, all of which succeed, and leaves nothing open", async () => {
-  const before = openSockets();
-  const { warmUp, failures, requests } = setup(60_000);
-  await warmUp.start(signal);
-  await eventually(async () => requests() === 500, 30_000);
-  await warmUp.stop();
-  expect(failures).toEqual([]);
-  await eventually(async () => openSockets() === before, 5_000);
-});
+  it.each(["the time is over", "the process ends"])("stops in the middle when %s", async (why) => {
+    const { warmUp, failures, requests, timeIsOver } = setup();
+    await warmUp.start(signal);
+    // The stand-in, the server, and connections.
+    await eventually(async () => openSockets() >= socketsBefore + 4, 10_000);
+    if (why === "the time is over") timeIsOver();
+    else await warmUp.stop();
+    await eventually(async () => requests() !== undefined, 5_000);
+    expect(requests()).toBeLessThan(500);
+    expect(failures).toEqual([]);
+  });
 
-it("filters the list, as for a subset that owns a part", async () => {
-  const rehearsal = await startRehearsal(certificate, certificate.caFile ?? "", { clock, random: systemRandom });
-  const bytes = await rehearsal.get(OBJECT_PATH);
-  // 2 of 22 namespaces, with 40 of the 300 objects.
-  expect((await rehearsal.get(LIST_PATH)) / bytes).toBeCloseTo(40, -1);
-  await expect(rehearsal.get(OBJECT_PATH.replace("own-0", "other-0"))).rejects.toThrow("status 403");
-  await rehearsal.stop();
-});
-
-it("ends when its time is over", async () => {
-  const { warmUp, requests } = setup(1);
-  await warmUp.start(signal);
-  await eventually(async () => requests() !== undefined, 10_000);
-  expect(requests()).toBeLessThan(50);
-  await warmUp.stop();
-});
-
-it("does not hold up the end of the process", async () => {
-  const { warmUp, requests } = setup(60_000);
-  await warmUp.start(signal);
-  await warmUp.stop();
-  expect(requests()).toBeLessThan(50);
-});
-
-it("does nothing without time, or without a CA to trust", async () => {
-  for (const { warmUp, failures, done } of [setup(0), setup(1_000, { ...certificate, caFile: undefined })]) {
+  it.each([
+    ["without time", () => ({ maxMs: 0 })],
+    ["without a CA that it knows", () => ({ of: { ...certificate, caFile: undefined } })],
+  ])("does nothing %s", async (_, options) => {
+    const { warmUp, failures, done } = setup(options());
     await warmUp.start(signal);
     await warmUp.stop();
     expect([failures, done]).toEqual([[], []]);
-  }
+  });
+
+  it("logs one warning when its CA cannot be read", async () => {
+    const caFile = join(dataDir, "no-ca.pem");
+    await writeFile(caFile, "no certificate");
+    const { warmUp, failures, done } = setup({ of: { ...certificate, caFile } });
+    await warmUp.start(signal);
+    await eventually(async () => failures.length === 1, 5_000);
+    await warmUp.stop();
+    expect(done).toEqual([]);
+  });
+});
+
+describe("the warm-up's proxy", () => {
+  let proxy: WarmUpProxy;
+  const get = (path: string) => proxy.get(path, new CallAbort());
+
+  beforeEach(async () => {
+    proxy = await startWarmUpProxy(certificate, certificate.caFile ?? "", { clock: systemClock, random: systemRandom });
+  });
+  afterEach(() => proxy.stop());
+
+  it("filters its list, of which it owns 40 of 300 objects", async () => {
+    const objects = (await get(LIST_PATH)) / (await get(OBJECT_PATH));
+    expect(objects).toBeGreaterThan(38);
+    expect(objects).toBeLessThan(42);
+  });
+
+  it("refuses what its made-up subset does not own", async () => {
+    await expect(get(OBJECT_PATH.replace("own-0", "other-0"))).rejects.toThrow("status 403");
+  });
 });

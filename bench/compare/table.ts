@@ -1,6 +1,6 @@
 // The table of the comparison: for each row the medians of all rounds, and each proxy's distance from the direct way with the
 // smallest and the largest of its rounds. Pure.
-import { columns, median } from "../table.ts";
+import { columns, figure, median } from "../table.ts";
 import { type Comparison, type ProxyName, ROWS, type RowName, type Sample } from "./samples.ts";
 
 export function renderComparison({ samples, costs }: Comparison): string {
@@ -39,8 +39,4 @@ function distanceText(row: RowName, proxy: ProxyName, all: readonly Sample[]): s
   const text = (value: number) => `${!isRatio && value > 0 ? "+" : ""}${value.toFixed(2)}`;
   const range = distances.length > 1 ? ` (${text(least)} to ${text(most)})` : "";
   return `${text(middle)}${isRatio ? "x" : " ms"}${range}`;
-}
-
-function figure(value: number): string {
-  return value.toFixed(value < 100 ? 3 : 0);
 }

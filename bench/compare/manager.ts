@@ -1,5 +1,5 @@
 // A stub of the other mesh's manager (KusionStack/controller-mesh). It sends every proxy that registers the same route, on a
-// plain gRPC stream, and names itself to the proxies in an object ManagerState of their group.
+// plain gRPC stream, and writes its address into an object ManagerState, where the proxies look for it.
 import { fileURLToPath } from "node:url";
 import { Server, ServerCredentials, type ServerDuplexStream, type ServiceDefinition } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";

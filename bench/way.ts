@@ -1,7 +1,7 @@
 // The ways to the API server that the comparison measures: direct, through this project's proxy, and through the other one.
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "../../test/support/eventually.ts";
-import type { Endpoint, Side } from "../world.ts";
+import { eventually } from "../test/support/eventually.ts";
+import type { Endpoint, Side } from "./world.ts";
 
 export interface ProxyProcess {
   /** Of the newest process. */
@@ -30,7 +30,7 @@ export function ownProcess({ pod }: Side): ProxyProcess {
   };
 }
 
-/** How long after its proxy an operator's container sends its first request, at the least. Ours warms up meanwhile. */
+/** The least time between a proxy's start and its operator's first request. This project's proxy warms up in it. */
 const OPERATOR_START_MS = 1_000;
 
 export async function restartAll(ways: readonly Way[]): Promise<void> {
@@ -38,7 +38,7 @@ export async function restartAll(ways: readonly Way[]): Promise<void> {
   await sleep(OPERATOR_START_MS);
 }
 
-/** Runs the work for each in turn. Each round begins with another one, since the order may matter to a figure. */
+/** Runs the work for each in turn. Each round starts with the next one, since the order may matter to a figure. */
 export async function inTurns<K, T>(all: readonly K[], round: number, work: (each: K) => Promise<T>): Promise<ReadonlyMap<K, T>> {
   const done = new Map<K, T>();
   const first = round % all.length;

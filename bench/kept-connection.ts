@@ -1,14 +1,13 @@
 // One connection that stays open, as a client-go client has it. Handshakes are not measured.
 import { Pool } from "undici";
-import { HTTP1 } from "../load.ts";
-import type { Endpoint } from "../world.ts";
-
-const JSON_TYPE = "application/json";
+import { JSON_TYPE } from "../src/kube/media-types.ts";
+import { HTTP1 } from "./load.ts";
+import type { Endpoint } from "./world.ts";
 
 export interface KeptConnection {
   /** Sends one GET and reads the answer to its end. @returns the time, in ms. @throws Error on any answer but 200 */
   get(path: string, accept?: string): Promise<number>;
-  /** The same, for what is in the answer. */
+  /** Sends one GET. @returns the parsed answer */
   getJson(path: string): Promise<unknown>;
   close(): Promise<void>;
 }

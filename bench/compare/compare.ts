@@ -1,16 +1,16 @@
 // The comparison with another mesh's proxy: the same work directly, through this project's proxy and through the other one, in
-// turns on one control plane. Both proxies own 20 of 200 namespaces. Without the other proxy, the same rows of ours alone.
-import { nameOf } from "../test/support/many-config-maps.ts";
-import { cpuSecondsOf, memoryOf } from "../test/support/process-memory.ts";
-import { coldAndWarm, eightConnections, paced } from "./against/gets.ts";
-import { expectOwnObjects, listAll, listOwn } from "./against/lists.ts";
-import { NAMESPACE_LABEL, startOtherManager } from "./against/manager.ts";
-import { startOtherProxy } from "./against/other-proxy.ts";
-import type { Comparison, RoundCost, Sample } from "./against/samples.ts";
-import { ownProcess, type Way } from "./against/way.ts";
-import { connectAll } from "./against/way-connections.ts";
-import { watchRows } from "./watches.ts";
-import { NAMESPACES, namespaceName, startWorld, type World } from "./world.ts";
+// turns on one control plane. Both proxies own 20 of 200 namespaces. Without the other proxy it measures the same rows of ours alone.
+import { nameOf } from "../../test/support/many-config-maps.ts";
+import { cpuSecondsOf, memoryOf } from "../../test/support/process-memory.ts";
+import { watchRows } from "../watches.ts";
+import { ownProcess, type Way } from "../way.ts";
+import { connectAll } from "../way-connections.ts";
+import { NAMESPACES, namespaceName, startWorld, type World } from "../world.ts";
+import { coldAndWarm, eightConnections, paced } from "./gets.ts";
+import { expectOwnObjects, listAll, listOwn } from "./lists.ts";
+import { NAMESPACE_LABEL, startOtherManager } from "./manager.ts";
+import { startOtherProxy } from "./other-proxy.ts";
+import type { Comparison, RoundCost, Sample } from "./samples.ts";
 
 export interface CompareOptions {
   readonly objects: number;
@@ -42,7 +42,7 @@ export async function compare({ objects, rounds, against, note }: CompareOptions
       ways.push({ name: "theirs", endpoint: { url: other.url, caPem: "", token: world.kube.token }, proxy: other });
     }
     await expectOwnObjects(ways, OWN, ownObjects(objects));
-    await warmUp(ways);
+    await warmClientAndApiServer(ways);
     const samples: Sample[] = [];
     const costs: RoundCost[] = [];
     for (let round = 0; round < rounds; round++) {
@@ -74,7 +74,7 @@ async function roundOf(world: World, ways: readonly Way[], round: number): Promi
 }
 
 /** The bench's own client and the API server are warm from the first round on. The proxies start anew in each round. */
-async function warmUp(ways: readonly Way[]): Promise<void> {
+async function warmClientAndApiServer(ways: readonly Way[]): Promise<void> {
   const connections = await connectAll(ways.filter(({ name }) => name === "direct"));
   await connections.time({ path: OBJECT, turns: 3_000 });
   await connections.close();

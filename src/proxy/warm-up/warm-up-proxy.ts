@@ -1,6 +1,6 @@
-// A proxy of its own for the warm-up: the ordinary server, layers and connections, with a stand-in for the
-// API server and with made-up routes. Invariant: it shares nothing that is counted, stored or reported.
-
+// The warm-up's own proxy: the ordinary server, layers and connections, with a stand-in for the API server and
+// made-up routes. Invariant: but for the serving certificate it shares nothing with the real proxy, so it
+// counts, stores and reports nothing.
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
@@ -10,7 +10,7 @@ import { NO_CALLER_POLICY, type Snapshot } from "../../route/snapshot.ts";
 import { createApiServer } from "../api-server/api-server.ts";
 import { createRecord } from "../call/call.ts";
 import { readBody } from "../http/byte-stream.ts";
-import { CallAbort } from "../http/call-signal.ts";
+import type { CallSignal } from "../http/call-signal.ts";
 import type { ServingCertificate } from "../identity/serving-certificate.ts";
 import { createAccessLog } from "../observe/access-log.ts";
 import { createOutbound } from "../outbound/create-outbound.ts";
@@ -21,27 +21,30 @@ import { NO_MEMORY } from "../session/memory.ts";
 import { NO_REPORTS } from "../session/session.ts";
 import { startStandIn } from "./stand-in.ts";
 
-export interface Rehearsal {
+export interface WarmUpProxy {
   /** Sends a GET through the proxy. @returns the bytes of the answer. @throws Error if it does not succeed */
-  get(path: string): Promise<number>;
+  get(path: string, signal: CallSignal): Promise<number>;
   stop(): Promise<void>;
 }
 
-const OWN = ["own-0", "own-1"];
-/** So many that the API server could not leave them out, and the proxy filters lists. */
-const OTHERS = Array.from({ length: 20 }, (_, index) => `other-${index}`);
+const OWN_NAMESPACES = ["own-0", "own-1"];
+/** More than a query excludes by name (route/plan-query.ts), so that the proxy filters the list. */
+const OTHER_NAMESPACES = Array.from({ length: 20 }, (_, index) => `other-${index}`);
 const ROUTES: Snapshot = {
   version: 1,
   digest: "",
-  app: { namespace: "own-0", name: "rehearsal" },
-  subset: "rehearsal",
+  app: { namespace: "own-0", name: "warm-up" },
+  subset: "warm-up",
   podNamespace: "own-0",
-  lockName: "rehearsal",
+  lockName: "warm-up",
   callers: NO_CALLER_POLICY,
   table: {
-    rules: [{ kind: "subset", subset: "rehearsal", resources: [{ apiGroups: ["*"], resources: ["*"] }], origin: "" }],
+    rules: [{ kind: "subset", subset: "warm-up", resources: [{ apiGroups: ["*"], resources: ["*"] }], origin: "" }],
     classes: [[], [0]],
-    classOf: new Map([...OTHERS.map((name) => [name, 0] as const), ...OWN.map((name) => [name, 1] as const)]),
+    classOf: new Map([
+      ...OTHER_NAMESPACES.map((name) => [name, 0] as const),
+      ...OWN_NAMESPACES.map((name) => [name, 1] as const),
+    ]),
     sharedResources: [],
     fenced: new Set(),
   },
@@ -49,48 +52,64 @@ const ROUTES: Snapshot = {
 const HEADERS = { authorization: "Bearer none", accept: JSON_TYPE, "user-agent": "ctrlmesh-proxy" };
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
+const LISTEN = { host: "127.0.0.1", port: 0 };
+
 /** @param caFile the CA of the certificate */
-export async function startRehearsal(
+export async function startWarmUpProxy(
   certificate: ServingCertificate,
   caFile: string,
   { clock, random }: Pick<ProcessContext, "clock" | "random">,
-): Promise<Rehearsal> {
-  const [log, registry] = [silentLogger(), new Registry()];
+): Promise<WarmUpProxy> {
+  const log = silentLogger();
+  const registry = new Registry();
   const context = { clock, random, log, registry };
-  const standIn = await startStandIn(certificate.current(), [...OWN, ...OTHERS]);
+  const standIn = await startStandIn(certificate.current(), [...OWN_NAMESPACES, ...OTHER_NAMESPACES]);
   const session = Object.assign(createEnforcer(), { memory: NO_MEMORY, reports: NO_REPORTS });
   session.enforce(ROUTES);
   const policies = createPolicies({ ...context, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
   const accessLog = createAccessLog({ share: 0, random, log });
-  const listen = { host: "127.0.0.1", port: 0 };
-  const settings = { listen, alsoListen: [], drainMs: 0, apiServer: standIn.url, apiServerCa: caFile };
+  const settings = { listen: LISTEN, alsoListen: [], drainMs: 0, apiServer: standIn.url, apiServerCa: caFile };
   const { server, apiServer, metrics } = createOutbound(settings, { ...context, session, policies, certificate, accessLog });
-  await Promise.all([apiServer, server].map((part) => part.start(new AbortController().signal)));
-  const url = `https://${listen.host}:${server.port}`;
-  const client = createApiServer({ apiServer: url, caFile, clock, log, registry: new Registry() });
+  const stop = async () => {
+    metrics.stop();
+    await Promise.allSettled([server.stop(), apiServer.stop()]);
+    standIn.close();
+  };
+  try {
+    await Promise.all([apiServer, server].map((part) => part.start(new AbortController().signal)));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const client = createClient(`https://${LISTEN.host}:${server.port}`, caFile, { clock, log });
   return {
-    async get(target) {
+    get: client.get,
+    async stop() {
+      await client.stop();
+      await stop();
+    },
+  };
+}
+
+/** The proxy's own client, so that its code runs twice for each request. */
+function createClient(apiServer: string, caFile: string, context: Pick<ProcessContext, "clock" | "log">) {
+  const { send, stop } = createApiServer({ apiServer, caFile, registry: new Registry(), ...context });
+  return {
+    stop,
+    async get(target: string, signal: CallSignal): Promise<number> {
       const info = parseRequestInfo("GET", target);
-      const call = {
+      const { status, body } = await send({
         method: "GET",
         target,
         info,
         headers: HEADERS,
         body: null,
-        signal: new CallAbort(),
+        signal,
         record: createRecord(info),
-      };
-      const { status, body } = await client.send(call);
+      });
       const { length } = await readBody(body, MAX_ANSWER_BYTES);
-      if (status !== 200) throw new Error(`rehearsing GET ${target}: status ${status}`);
+      if (status !== 200) throw new Error(`warming up by GET ${target}: status ${status}`);
       return length;
-    },
-    async stop() {
-      metrics.stop();
-      await client.stop();
-      await server.stop();
-      await apiServer.stop();
-      standIn.close();
     },
   };
 }

@@ -1,6 +1,6 @@
-# sh private-root.sh FOLDER PROGRAM ARGS...: runs PROGRAM with the files of this machine, an empty /home and an empty /ctrlmesh
-# of its own, in which the other mesh's proxy stores its route. Needs a mount namespace (unshare --mount), so that nothing of
-# it is seen outside, and nothing is left after the end.
+# sh private-root.sh FOLDER PROGRAM ARGS...: runs PROGRAM with the files of this machine, but with an empty /home and an empty
+# /ctrlmesh of its own. The other mesh's proxy stores its route in /ctrlmesh. Run it in a mount namespace (unshare --mount): its
+# mounts are invisible outside, and end with it.
 set -e
 root=$1
 program=$2

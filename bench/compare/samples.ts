@@ -1,6 +1,6 @@
 // What the comparison measures: one sample for each row, proxy and round. Pure.
 import { median } from "../table.ts";
-import type { Way } from "./way.ts";
+import type { Way } from "../way.ts";
 
 export const ROWS = {
   warm: { name: "GET, 1 connection, p50, after 10,000 requests", unit: "ms", shows: "ratio" },
@@ -8,7 +8,7 @@ export const ROWS = {
   pacedFirst: { name: "GET at 10 a second, p50, first 130 of 400", unit: "ms", shows: "added" },
   pacedLast: { name: "GET at 10 a second, p50, last 130 of 400", unit: "ms", shows: "added" },
   eightCold: { name: "GET, 8 connections, first 3,000 requests", unit: "/s", shows: "ratio" },
-  eightWarm: { name: "GET, 8 connections, after 10,000 requests", unit: "/s", shows: "ratio" },
+  eightWarm: { name: "GET, 8 connections, after 13,000 requests", unit: "/s", shows: "ratio" },
   listJson: { name: "LIST all, JSON, median of seven", unit: "ms", shows: "ratio" },
   listJsonSlowest: { name: "LIST all, JSON, slowest of seven", unit: "ms", shows: "ratio" },
   listProtobuf: { name: "LIST all, protobuf, median of seven", unit: "ms", shows: "ratio" },

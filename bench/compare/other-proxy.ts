@@ -1,5 +1,5 @@
 // Runs another mesh's proxy (`ctrlmesh-proxy` of KusionStack/controller-mesh) as its pod would: plain HTTP on the loopback, the
-// administrator's token towards the API server, and the route of the stub of its manager.
+// administrator's token towards the API server, and the route that the stub of its manager sends.
 import { accessSync, constants, mkdirSync, mkdtempSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -9,7 +9,7 @@ import { eventually } from "../../test/support/eventually.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import type { Kube } from "../../test/support/kube.ts";
 import { writeKubeconfig } from "../../test/support/mesh.ts";
-import type { ProxyProcess } from "./way.ts";
+import type { ProxyProcess } from "../way.ts";
 
 export interface OtherProxy extends ProxyProcess {
   readonly url: string;
@@ -39,7 +39,7 @@ export async function startOtherProxy(binary: string, kube: Kube): Promise<Other
   const kubeconfig = writeKubeconfig(join(folder, "kubeconfig"), kube.server, kube.caFile, kube.token);
   const remove = () => {
     rmSync(kubeconfig);
-    rmdirSync(root); // never with what is in it: the proxy sees this machine's files there
+    rmdirSync(root); // never with what is in it: if the mounts leaked, these are this machine's files
     rmdirSync(folder);
   };
   const port = await freePort();

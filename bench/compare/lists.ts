@@ -1,14 +1,15 @@
-// Lists of all objects and of the own ones, seven times each, over one connection that is kept.
+// Lists of all objects and of the subset's own, seven times each, over one connection that is kept.
+import { JSON_TYPE } from "../../src/kube/media-types.ts";
 import type { KubeList, KubeObject } from "../../src/kube/types.ts";
-import { keepConnection } from "./kept-connection.ts";
+import { keepConnection } from "../kept-connection.ts";
+import { restartAll, type Way } from "../way.ts";
+import { connectAll } from "../way-connections.ts";
 import { NAMESPACE_LABEL } from "./manager.ts";
 import { mediansOf, type Sample, samplesOf } from "./samples.ts";
-import { restartAll, type Way } from "./way.ts";
-import { connectAll } from "./way-connections.ts";
 
 const ALL = "/api/v1/configmaps";
 const TIMES = 7;
-const ENCODINGS = { Json: "application/json", Protobuf: "application/vnd.kubernetes.protobuf" } as const;
+const ENCODINGS = { Json: JSON_TYPE, Protobuf: "application/vnd.kubernetes.protobuf" } as const;
 
 /**
  * The operator lists everything, and a proxy gives it what it owns.
@@ -25,7 +26,7 @@ export async function listAll(ways: readonly Way[], { restarts }: { readonly res
   return samples;
 }
 
-/** The operator names its own namespaces by a label selector, on each way alike. */
+/** The operator selects its own namespaces by label, on every way. */
 export async function listOwn(ways: readonly Way[], namespaces: readonly string[]): Promise<Sample[]> {
   const selector = encodeURIComponent(`${NAMESPACE_LABEL} in (${namespaces.join(",")})`);
   const samples: Sample[] = [];

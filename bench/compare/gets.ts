@@ -1,9 +1,9 @@
-// GETs of one object: over one connection, as fast as they are answered and at 10 a second, and over 8 connections.
+// GETs of one object: over one connection without a pause, over one at 10 a second, and over 8.
 import { setTimeout as sleep } from "node:timers/promises";
-import { keepConnection } from "./kept-connection.ts";
+import { keepConnection } from "../kept-connection.ts";
+import { inTurns, restartAll, type Way } from "../way.ts";
+import { connectAll } from "../way-connections.ts";
 import { mediansOf, type Sample, samplesOf } from "./samples.ts";
-import { inTurns, restartAll, type Way } from "./way.ts";
-import { connectAll } from "./way-connections.ts";
 
 /** Requests of a new process that count as cold. */
 const COLD = 3_000;
@@ -15,7 +15,7 @@ const PACED = { requests: 400, everyMs: 100, part: 130 } as const;
 /** Requests over 8 connections. */
 const LOADED = 3_000;
 
-/** Each way in turns of 100 requests, so that a noisy machine disturbs all alike. The proxies are new, and warm afterwards. */
+/** Each way in turns of 100 requests, so that a noisy machine disturbs all alike. Restarts the proxies, and leaves them warm. */
 export async function coldAndWarm(ways: readonly Way[], path: string): Promise<Sample[]> {
   await restartAll(ways);
   const connections = await connectAll(ways);
@@ -27,7 +27,7 @@ export async function coldAndWarm(ways: readonly Way[], path: string): Promise<S
   return [...samplesOf("warm", mediansOf(warm)), ...samplesOf("cold", mediansOf(cold))];
 }
 
-/** One way after the other, since the pace is that of one client. The proxies are new. */
+/** One way at a time, so that the ways do not disturb each other. Restarts the proxies. */
 export async function paced(ways: readonly Way[], path: string, round: number): Promise<Sample[]> {
   const all = await inTurns(ways, round, async (way) => {
     await restartAll([way]);
@@ -46,7 +46,7 @@ export async function paced(ways: readonly Way[], path: string, round: number): 
   return [...samplesOf("pacedFirst", part(0, PACED.part)), ...samplesOf("pacedLast", part(-PACED.part))];
 }
 
-/** @param row "eightCold" starts new proxies before */
+/** @param row "eightCold" restarts the proxies first */
 export async function eightConnections(
   ways: readonly Way[],
   path: string,

@@ -1,7 +1,7 @@
 // Metrics of policies. Invariants: the number of time series is bounded: of each metric 64 rules in force have
 // series of their own, and all others count as `other`; so a breaker that opens has its own, whatever decided
 // before. The series of a rule end with it. A decision is an addition: the labels are read at a scrape.
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import type { DecisionCounters, Transition } from "../../policy/engine/engine.ts";
 import { type EgressRule, type FaultRule, type LimitRule, ruleName } from "../../policy/policy.ts";
 

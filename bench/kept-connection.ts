@@ -4,6 +4,9 @@ import { JSON_TYPE } from "../src/kube/media-types.ts";
 import { HTTP1 } from "./load.ts";
 import type { Endpoint } from "./world.ts";
 
+/** For an answer, or the rest of one. A list of 100,000 objects takes seconds. */
+const MAX_WAIT_MS = 120_000;
+
 export interface KeptConnection {
   /** Sends one GET and reads the answer to its end. @returns the time, in ms. @throws Error on any answer but 200 */
   get(path: string, accept?: string): Promise<number>;
@@ -13,7 +16,13 @@ export interface KeptConnection {
 }
 
 export async function keepConnection({ url, caPem, token }: Endpoint): Promise<KeptConnection> {
-  const pool = new Pool(url, { ...HTTP1, connections: 1, connect: { ca: caPem }, bodyTimeout: 0, headersTimeout: 0 });
+  const pool = new Pool(url, {
+    ...HTTP1,
+    connections: 1,
+    connect: { ca: caPem },
+    bodyTimeout: MAX_WAIT_MS,
+    headersTimeout: MAX_WAIT_MS,
+  });
   const authorization = `Bearer ${token}`;
   const ask = async (path: string, accept: string) => {
     const answer = await pool.request({ method: "GET", path, headers: { authorization, accept } });

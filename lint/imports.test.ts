@@ -67,7 +67,6 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** Packages that only the folders named may import; other packages may be imported by every folder that is not pure. */
 const PACKAGES: Readonly<Record<string, string>> = {
-  "@grpc/proto-loader": "", // the proxy would take 10 MB more: wire reads the contract itself
   "@kubernetes/client-node": "runtime", // 133 MB: too heavy for the proxy
   "http-proxy": "proxy/api-server",
   pino: "base",

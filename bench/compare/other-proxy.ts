@@ -18,6 +18,8 @@ export interface OtherProxy extends ProxyProcess {
 
 const PRIVATE_ROOT = fileURLToPath(new URL("./private-root.sh", import.meta.url));
 const READY_MS = 30_000;
+/** How long it may take for one answer meanwhile. */
+const ANSWER_MS = 2_000;
 /** How much of the proxy's output an error shows. */
 const LAST_LINES = 20;
 
@@ -95,7 +97,9 @@ export async function startOtherProxy(binary: string, kube: Kube): Promise<Other
 }
 
 async function isServing(url: string, token: string): Promise<boolean> {
-  return (await fetch(`${url}/version`, { headers: { authorization: `Bearer ${token}` } })).ok;
+  return (
+    await fetch(`${url}/version`, { headers: { authorization: `Bearer ${token}` }, signal: AbortSignal.timeout(ANSWER_MS) })
+  ).ok;
 }
 
 function notReady(binary: string, why: string, child: Child): Error {

@@ -30,7 +30,7 @@ export function measureEventLoop(registry: Registry, program: "proxy" | "manager
   histogram.enable();
   new Gauge({
     name: `ctrlmesh_${program}_event_loop_delay_seconds`,
-    help: "How late the event loop ran since the last scrape.",
+    help: "How long a turn of the event loop took since the last scrape, without its wait for events.",
     labelNames: ["quantile"],
     registers: [registry],
     collect() {

@@ -2,6 +2,7 @@
 // health answers before anything else starts, and traffic is the last to start and the first to stop, so that
 // the session still follows the manager while requests drain.
 import { systemClock, systemRandom } from "../base/clock.ts";
+import { cpuShare } from "../base/env.ts";
 import { createHealthServer } from "../base/health-server.ts";
 import { type Runnable, type RunOptions, runGroups } from "../base/lifecycle.ts";
 import type { ListenAddress } from "../base/listener.ts";
@@ -48,7 +49,7 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunOpti
     stop: async () => undefined,
   };
   // Behind the announcement, so that the operator does not wait for it.
-  const warmUp = createWarmUp({ certificate, maxMs: config.warmUpMs, clock, random, log });
+  const warmUp = createWarmUp({ certificate, session, maxMs: config.warmUpMs, cpuShare, clock, random, log });
   await runGroups([...proxy.groups, [announce], [warmUp]], { signal, log, drainMs: config.drainMs + DRAIN_MARGIN_MS });
 }
 

@@ -3,16 +3,18 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Clock, systemClock, systemRandom } from "../../../src/base/clock.ts";
+import { type Clock, sleep, systemClock, systemRandom } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import { CallAbort } from "../../../src/proxy/http/call-signal.ts";
 import { createCertificateHolder, type ServingCertificate } from "../../../src/proxy/identity/serving-certificate.ts";
 import { createOwnCertificate } from "../../../src/proxy/identity/watched-certificate.ts";
+import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
 import { LIST_PATH, OBJECT_PATH } from "../../../src/proxy/warm-up/stand-in.ts";
 import { createWarmUp } from "../../../src/proxy/warm-up/warm-up.ts";
 import { startWarmUpProxy, type WarmUpProxy } from "../../../src/proxy/warm-up/warm-up-proxy.ts";
 import { eventually } from "../../support/eventually.ts";
+import { snapshot, table } from "../../support/route-table.ts";
 
 const { signal } = new AbortController();
 const MAX_MS = 54_321;
@@ -39,12 +41,19 @@ function openSockets(): number {
   return process.getActiveResourcesInfo().filter((name) => name.startsWith("TCP")).length;
 }
 
-function setup({ maxMs = MAX_MS, of = certificate }: { maxMs?: number; of?: ServingCertificate } = {}) {
+interface Options {
+  readonly maxMs?: number;
+  readonly of?: ServingCertificate;
+  readonly cpuShare?: number;
+  readonly hasRoutes?: boolean;
+}
+
+function setup({ maxMs = MAX_MS, of = certificate, cpuShare = 1, hasRoutes = true }: Options = {}) {
   const done: { readonly requests: number }[] = [];
   const failures: unknown[] = [];
   const log = Object.assign(silentLogger(), {
     debug: (fields: { readonly requests: number }) => void done.push(fields),
-    warn: (fields: unknown) => void failures.push(fields),
+    info: (fields: unknown) => void failures.push(fields),
   });
   let timeIsOver = () => {};
   const clock: Clock = {
@@ -55,8 +64,11 @@ function setup({ maxMs = MAX_MS, of = certificate }: { maxMs?: number; of?: Serv
       return { cancel: () => undefined };
     },
   };
-  const warmUp = createWarmUp({ certificate: of, maxMs, clock, random: systemRandom, log });
-  return { warmUp, failures, done, timeIsOver: () => timeIsOver(), requests: () => done[0]?.requests };
+  const session = createEnforcer();
+  if (hasRoutes) session.enforce(snapshot(table([], {})));
+  const common = { session, clock, random: systemRandom, log };
+  const warmUp = createWarmUp({ certificate: of, maxMs, cpuShare: () => cpuShare, ...common });
+  return { warmUp, session, failures, done, timeIsOver: () => timeIsOver(), requests: () => done[0]?.requests };
 }
 
 describe("the warm-up", () => {
@@ -68,13 +80,25 @@ describe("the warm-up", () => {
     expect(failures).toEqual([]);
   });
 
-  it.each(["the time is over", "the process ends"])("stops in the middle when %s", async (why) => {
-    const { warmUp, failures, requests, timeIsOver } = setup();
+  it("begins with the first routes", async () => {
+    const { warmUp, session, failures, done, requests } = setup({ hasRoutes: false });
     await warmUp.start(signal);
+    await sleep(systemClock, 200);
+    expect([failures, done, openSockets()]).toEqual([[], [], socketsBefore]);
+    session.enforce(snapshot(table([], {})));
+    await eventually(async () => requests() === 500, 30_000);
+    await warmUp.stop();
+  });
+
+  it.each(["the time is over", "the process ends", "the process is told to end"])("stops in the middle when %s", async (why) => {
+    const { warmUp, failures, requests, timeIsOver } = setup();
+    const process = new AbortController();
+    await warmUp.start(process.signal);
     // The stand-in, the server, and connections.
     await eventually(async () => openSockets() >= socketsBefore + 4, 10_000);
     if (why === "the time is over") timeIsOver();
-    else await warmUp.stop();
+    else if (why === "the process ends") await warmUp.stop();
+    else process.abort();
     await eventually(async () => requests() !== undefined, 5_000);
     expect(requests()).toBeLessThan(500);
     expect(failures).toEqual([]);
@@ -82,6 +106,7 @@ describe("the warm-up", () => {
 
   it.each([
     ["without time", () => ({ maxMs: 0 })],
+    ["with too little CPU", () => ({ cpuShare: 0.2 })],
     ["without a CA that it knows", () => ({ of: { ...certificate, caFile: undefined } })],
   ])("does nothing %s", async (_, options) => {
     const { warmUp, failures, done } = setup(options());
@@ -90,7 +115,7 @@ describe("the warm-up", () => {
     expect([failures, done]).toEqual([[], []]);
   });
 
-  it("logs one warning when its CA cannot be read", async () => {
+  it("logs one line when its CA cannot be read", async () => {
     const caFile = join(dataDir, "no-ca.pem");
     await writeFile(caFile, "no certificate");
     const { warmUp, failures, done } = setup({ of: { ...certificate, caFile } });

@@ -1,7 +1,6 @@
 // GETs through a proxy that started a second ago, and has warmed up since, at three rates. A real operator
 // sends few requests a second, so that V8 compiles little of its proxy's code for long.
-import { setTimeout as sleep } from "node:timers/promises";
-import { keepConnection } from "./kept-connection.ts";
+import { getAtRate, keepConnection } from "./kept-connection.ts";
 import { GET } from "./requests.ts";
 import { inTurn, median, quantile, type Row } from "./table.ts";
 import { ownProcess, restartAll } from "./way.ts";
@@ -48,14 +47,7 @@ async function paced(endpoints: Readonly<Record<"direct" | "proxied", Endpoint>>
   const connections = { direct: await keepConnection(endpoints.direct), proxied: await keepConnection(endpoints.proxied) };
   const times = { direct: [] as number[], proxied: [] as number[] };
   for (let turn = 0; turn < requests / PER_TURN; turn++) {
-    for (const side of inTurn(turn)) {
-      const startMs = performance.now();
-      for (let index = 0; index < PER_TURN; index++) {
-        const waitMs = startMs + (index * 1_000) / rate - performance.now();
-        if (waitMs > 0) await sleep(waitMs);
-        times[side].push(await connections[side].get(GET.path));
-      }
-    }
+    for (const side of inTurn(turn)) times[side].push(...(await getAtRate(connections[side], GET.path, PER_TURN, rate)));
   }
   await Promise.all(Object.values(connections).map((connection) => connection.close()));
   return times;

@@ -1,4 +1,5 @@
 // One connection that stays open, as a client-go client has it. Handshakes are not measured.
+import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
 import { JSON_TYPE } from "../src/kube/media-types.ts";
 import { HTTP1 } from "./load.ts";
@@ -13,6 +14,18 @@ export interface KeptConnection {
   /** Sends one GET. @returns the parsed answer */
   getJson(path: string): Promise<unknown>;
   close(): Promise<void>;
+}
+
+/** One GET after the other, at most `rate` a second. @returns their times, in ms */
+export async function getAtRate({ get }: KeptConnection, path: string, requests: number, rate: number): Promise<number[]> {
+  const times: number[] = [];
+  const start = performance.now();
+  for (let request = 0; request < requests; request++) {
+    const waitMs = start + (request * 1_000) / rate - performance.now();
+    if (waitMs > 0) await sleep(waitMs);
+    times.push(await get(path));
+  }
+  return times;
 }
 
 export async function keepConnection({ url, caPem, token }: Endpoint): Promise<KeptConnection> {

@@ -1,6 +1,5 @@
 // GETs of one object: over one connection without a pause, over one at 10 a second, and over 8.
-import { setTimeout as sleep } from "node:timers/promises";
-import { keepConnection } from "../kept-connection.ts";
+import { getAtRate, keepConnection } from "../kept-connection.ts";
 import { inTurns, restartAll, type Way } from "../way.ts";
 import { connectAll } from "../way-connections.ts";
 import { mediansOf, type Sample, samplesOf } from "./samples.ts";
@@ -11,7 +10,7 @@ const COLD = 3_000;
 const BEFORE_WARM = 10_000;
 const WARM = 3_000;
 const PER_TURN = 100;
-const PACED = { requests: 400, everyMs: 100, part: 130 } as const;
+const PACED = { requests: 400, rate: 10, part: 130 } as const;
 /** Requests over 8 connections. */
 const LOADED = 3_000;
 
@@ -33,12 +32,7 @@ export async function paced(ways: readonly Way[], path: string, round: number): 
     await restartAll([way]);
     const { endpoint } = way;
     const connection = await keepConnection(endpoint);
-    const times: number[] = [];
-    const start = performance.now();
-    for (let request = 0; request < PACED.requests; request++) {
-      await sleep(Math.max(0, start + request * PACED.everyMs - performance.now()));
-      times.push(await connection.get(path));
-    }
+    const times = await getAtRate(connection, path, PACED.requests, PACED.rate);
     await connection.close();
     return times;
   });

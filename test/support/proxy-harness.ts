@@ -21,8 +21,7 @@ import { createPolicies, type RunningPolicies } from "../../src/proxy/policies/p
 import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
 import { enforced } from "../../src/proxy/session/enforcer.ts";
 import { NO_MEMORY } from "../../src/proxy/session/memory.ts";
-import type { Enforced, ManagerSession } from "../../src/proxy/session/session.ts";
-import { NO_REPORTS } from "../../src/proxy/session/session.ts";
+import { type Enforced, type ManagerSession, NO_REPORTS } from "../../src/proxy/session/session.ts";
 import { createStateFolder } from "../../src/proxy/state/state-folder.ts";
 import { eventually } from "./eventually.ts";
 import type { FakeApi } from "./fake-api.ts";

@@ -1,7 +1,7 @@
 // One HTTP/1.1 request to the API server and its response, on undici's dispatch API: a full sink pauses the
 // HTTP parser. The API server sends lists in chunks of a kilobyte or two, so what arrives in one turn of the
-// event loop is written together. Invariants: after `cancel` or the signal nothing is written to the sink; a write without an
-// answer stays in flight until it is answered or abandoned, since the API server may do it.
+// event loop is written together. Invariants: after `cancel` or the signal nothing is written to the sink; a
+// write without an answer stays in flight until it is answered or abandoned, since the API server may do it.
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Clock, Timer } from "../../base/clock.ts";

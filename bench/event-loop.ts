@@ -7,7 +7,7 @@
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { preloadVitals, readVitals } from "../test/soak/vitals.ts";
-import { compileProxy } from "../test/support/compiled-proxy.ts";
+import { bundleProxy } from "../test/support/bundled-proxy.ts";
 import { demoVirtualApp } from "../test/support/demo-app.ts";
 import { startKube } from "../test/support/kube.ts";
 import { startMesh } from "../test/support/mesh.ts";
@@ -33,7 +33,7 @@ const PATH = "/api/v1/configmaps";
 const OWN = ["canary-0", "canary-1"];
 const FOREIGN = Array.from({ length: 18 }, (_, index) => `team-${index}`);
 
-const { main, remove } = await compileProxy();
+const { main, remove } = await bundleProxy();
 const preload = preloadVitals();
 const kube = await startKube();
 const mesh = await startMesh({ kube, proxyMain: main });

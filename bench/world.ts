@@ -2,8 +2,8 @@
 // for each way of server-side filtering.
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
+import { bundleProxy } from "../test/support/bundled-proxy.ts";
 import { startChild } from "../test/support/child-process.ts";
-import { compileProxy } from "../test/support/compiled-proxy.ts";
 import { type Kube, startKube } from "../test/support/kube.ts";
 import { createManyConfigMaps } from "../test/support/many-config-maps.ts";
 import { type Mesh, type MeshPod, startMesh } from "../test/support/mesh.ts";
@@ -59,8 +59,8 @@ export interface WorldOptions {
 export async function startWorld(options: WorldOptions, note: (text: string) => void): Promise<World> {
   const { objects, featureGates, objectLabels } = options;
   const kube = await startKube(featureGates === undefined ? {} : { featureGates });
-  const compiled = await compileProxy();
-  const mesh = await startMesh({ kube, appName: "bench", proxyMain: compiled.main });
+  const bundled = await bundleProxy();
+  const mesh = await startMesh({ kube, appName: "bench", proxyMain: bundled.main });
   for (let index = 0; index < NAMESPACES; index++) await mesh.createNamespace(namespaceName(index), labelsOf(index));
   await mesh.apply(virtualApp("bench", { one: "one", tenth: "tenth" }));
   await mesh.apply(virtualApp("bench-most", { few: "few" }));
@@ -109,7 +109,7 @@ export async function startWorld(options: WorldOptions, note: (text: string) => 
       await bare.stop();
       await mesh.stop();
       await kube.stop();
-      compiled.remove();
+      bundled.remove();
     },
   };
 }

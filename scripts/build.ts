@@ -1,18 +1,14 @@
-// `npm run build`: compiles src into dist/ without the tests, as the images contain it. `--out DIR` compiles to another folder,
-// beside which the folder `proto` must be, as it is beside dist/.
-import { spawnSync } from "node:child_process";
+// `npm run build`: bundles the two programs into dist/, as the images contain them. `--out DIR` takes another folder, beside
+// which the folder `proto` must be, as it is beside dist/. Types are not checked here: that is `npm run types`.
 import { rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { bundle, PROGRAMS } from "./build/bundle.ts";
 
-const ROOT = fileURLToPath(new URL("../", import.meta.url));
-const TSC = fileURLToPath(new URL("../node_modules/typescript/bin/tsc", import.meta.url));
-
-const { values } = parseArgs({ options: { out: { type: "string", default: resolve(ROOT, "dist") } } });
+const { values } = parseArgs({
+  options: { out: { type: "string", default: fileURLToPath(new URL("../dist", import.meta.url)) } },
+});
 const out = resolve(values.out);
 rmSync(out, { recursive: true, force: true }); // files of deleted sources must not ship
-const { status } = spawnSync(process.execPath, [TSC, "-p", resolve(ROOT, "tsconfig.build.json"), "--outDir", out], {
-  stdio: "inherit",
-});
-process.exitCode = status ?? 1;
+for (const program of PROGRAMS) await bundle(program, out);

@@ -2,7 +2,7 @@
 // base. `node scripts/image-root.ts proxy|manager [--out DIR]` prints the folder; tests use buildImageRoot.
 //
 // It runs the same COPY and RUN, in the same order, from the same sources, with three replacements. The base image is this
-// machine with the repository's Node. The first stage's `npm ci` is this repository's own node_modules, which is linked. A RUN of
+// machine with the repository's Node. `npm ci` is this repository's own node_modules, which is linked. A RUN of
 // the last stage changes the base's system; it is only reported (`notPerformed`).
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,12 +12,13 @@ import { fileURLToPath } from "node:url";
 import { parseArgs, promisify } from "node:util";
 import { cacheDir, isBuilt, makeRoom } from "../test/support/build-cache.ts";
 import { type Dockerfile, readDockerfile, type Stage, type Step } from "../test/support/dockerfile.ts";
+import type { Program } from "./build/bundle.ts";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const RUN_TIMEOUT_MS = 5 * 60_000;
 
-export type ImageName = "proxy" | "manager";
+export type ImageName = Program;
 
 export interface ImageRoot {
   /** The folder with the image's paths, such as app/dist. */
@@ -84,42 +85,15 @@ function copy({ copy: what }: Step, cwd: string, roots: ReadonlyMap<string, stri
 async function perform(command: string, cwd: string): Promise<void> {
   if (command === "npm ci --ignore-scripts") {
     symlinkSync(join(ROOT, "node_modules"), join(cwd, "node_modules"));
-  } else if (command.startsWith("npm ci ")) {
-    cpSync(await installed(command, cwd), join(cwd, "node_modules"), { recursive: true, verbatimSymlinks: true });
   } else {
     await shell(command, cwd);
   }
-}
-
-// An installation takes seconds and depends only on the lock file and the command.
-async function installed(command: string, cwd: string): Promise<string> {
-  const files = ["package.json", "package-lock.json"];
-  const hash = createHash("sha256").update(command);
-  for (const file of files) hash.update(readFileSync(join(cwd, file)));
-  const dir = join(cacheDir(), `npm-${hash.digest("hex").slice(0, 16)}`);
-  if (!isBuilt(dir)) {
-    makeRoom();
-    const work = `${dir}.${process.pid}`;
-    try {
-      mkdirSync(work, { recursive: true });
-      for (const file of files) cpSync(join(cwd, file), join(work, file));
-      await shell(command, work);
-      publish(work, dir);
-    } finally {
-      rmSync(work, { recursive: true, force: true });
-    }
-  }
-  return join(dir, "node_modules");
 }
 
 async function shell(command: string, cwd: string): Promise<void> {
   const env = {
     ...process.env,
     PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ""}`,
-    npm_config_prefer_offline: "true",
-    npm_config_audit: "false",
-    npm_config_fund: "false",
-    npm_config_update_notifier: "false",
   };
   await run("sh", ["-c", command], { cwd, env, timeout: RUN_TIMEOUT_MS }).catch((error: Error & { stdout?: string }) => {
     throw new Error(`RUN ${command}: ${error.message}\n${error.stdout ?? ""}`);

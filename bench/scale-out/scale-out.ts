@@ -1,7 +1,7 @@
 // `npm run bench -- --only scale-out`: what a shard's operator receives and does with 1, 2 and 4 shards,
 // against one operator without the mesh, and the throughput of 1 and 5 shards. The control plane, the manager
 // and the proxies are real.
-import { compileProxy } from "../../test/support/compiled-proxy.ts";
+import { bundleProxy } from "../../test/support/bundled-proxy.ts";
 import { shardsText } from "./table.ts";
 import { type Throughput, throughputs } from "./throughput.ts";
 import { type ScaleOutRun, scaleOutRun } from "./work.ts";
@@ -22,7 +22,7 @@ const BUSY = ["--reconcile-cpu", "10ms"];
 const WAITING = ["--reconcile-wait", "250ms", "--workers", "5"];
 
 export async function scaleOut(note: (text: string) => void): Promise<ScaleOutReport> {
-  const { main, remove } = await compileProxy();
+  const { main, remove } = await bundleProxy();
   const options = { ...SIZE, proxyMain: main };
   const runs: ScaleOutRun[] = [];
   try {

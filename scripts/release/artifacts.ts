@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseDocument } from "yaml";
 import { CHART, helm } from "../../test/support/helm.ts";
+import { bundle, PROGRAMS } from "../build/bundle.ts";
 import { generatedFiles } from "../generate.ts";
 import { chartValues } from "../images/plan.ts";
 import { plainManifests } from "../manifests.ts";
@@ -31,7 +32,7 @@ export async function writeArtifacts(dir: string, { version, registry, notes }: 
   const write = (name: string, text: string) => writeFileSync(join(dir, name), text);
   write("ctrlmesh.yaml", await plainManifests(values));
   write("ctrlmesh-crds.yaml", crds());
-  write("ctrlmesh.cdx.json", packages());
+  write("ctrlmesh.cdx.json", await packages());
   write("release-notes.md", notes);
   const sums = readdirSync(dir).map(
     (name) =>
@@ -65,8 +66,15 @@ function crds(): string {
   return [...generatedFiles()].flatMap(([path, text]) => (path.startsWith("deploy/crds/") ? [text] : [])).join("---\n");
 }
 
-/** CycloneDX, of the packages that the images install. Those of the base images are in the images' own lists. */
-function packages(): string {
+/** CycloneDX, of the packages in the bundles of the images. Those of the base images are in the images' own lists. */
+async function packages(): Promise<string> {
   const args = ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only"];
-  return shippedPackages(execFileSync("npm", args, { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }));
+  const all = execFileSync("npm", args, { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  const work = mkdtempSync(join(tmpdir(), "ctrlmesh-bundles-"));
+  try {
+    const bundled = (await Promise.all(PROGRAMS.map((program) => bundle(program, work)))).flat();
+    return shippedPackages(all, new Set(bundled.map(({ name, version }) => `${name}@${version}`)));
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
 }

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { CONFIG_MAPS } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
+import { bundleProxy } from "../support/bundled-proxy.ts";
 import { startChild } from "../support/child-process.ts";
-import { compileProxy } from "../support/compiled-proxy.ts";
 import { ROOT } from "../support/mesh/cluster.ts";
 import { type ApiServer, readApiServer } from "./api-server.ts";
 import type { Endpoint, FakePod } from "./attack.ts";
@@ -76,7 +76,7 @@ export async function startWorld({ namespaces, isCompiled }: WorldOptions): Prom
 }
 
 async function compiled(cleanUps: (() => unknown)[]): Promise<Build> {
-  const { main, remove } = await compileProxy();
+  const { main, remove } = await bundleProxy();
   cleanUps.unshift(remove);
   return { proxyMain: main, managerMain: join(main, "../../manager/main.js") };
 }

@@ -1,7 +1,7 @@
 // The soak: sends aborted requests to a proxy of a real mesh at a steady rate, waits until the proxy is idle, and compares it with its
 // first state. It measures only while the proxy is idle, after each round. A value that grows from round to round is a leak. Called by
 // bench/soak.ts and test/nightly/soak.test.ts.
-import { compileProxy } from "../support/compiled-proxy.ts";
+import { bundleProxy } from "../support/bundled-proxy.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Kube } from "../support/kube.ts";
@@ -52,7 +52,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const inside = preloadVitals();
   const cleanUps: (() => unknown)[] = [() => inside.stop()];
   try {
-    const { main, remove } = await compileProxy();
+    const { main, remove } = await bundleProxy();
     cleanUps.unshift(remove);
     const mesh = await startMesh({ kube, proxyMain: main });
     cleanUps.unshift(() => mesh.stop());

@@ -1,5 +1,6 @@
 // Reads a Dockerfile as far as this project uses the format: shell and JSON forms, lines continued by a backslash, COPY without
-// wildcards and with no option but --from, and ARG with a default before the first FROM.
+// wildcards and with no option but --from, FROM with no option but --platform (which is
+// ignored), and ARG with a default before the first FROM.
 
 export interface Copy {
   /** The earlier stage that has the files. If absent, the files are from the source tree. */
@@ -40,7 +41,8 @@ export function readDockerfile(text: string): Dockerfile {
   const stages: OpenStage[] = [];
   const defaults = new Map<string, string>();
   for (const line of logicalLines(text)) {
-    const [instruction = "", ...words] = line.split(/\s+/);
+    const [instruction = "", ...all] = line.split(/\s+/);
+    const words = instruction === "FROM" ? all.filter((word) => !word.startsWith("--platform=")) : all;
     if (instruction === "FROM") {
       const name = words[1] === "AS" ? words[2] : undefined;
       const base = (words[0] ?? "").replace(/^\$\{(\w+)}$/, (_, arg: string) => defaults.get(arg) ?? "");

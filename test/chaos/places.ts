@@ -8,8 +8,9 @@ type Written = Pick<PodWrite, "namespace" | "resource" | "name">;
 
 const NAMED = ["foos", "configmaps"];
 
-/** All objects of a namespace move together. A lock always belongs to its subset. */
-export function placeInVirtualApp({ namespace, resource, name }: Written): string {
+/** All objects of a namespace move together. A lock always belongs to its subset. Every subset reports its elections in Events. */
+export function placeInVirtualApp({ namespace, resource, name }: Written): string | undefined {
+  if (resource === "events" && namespace === APP.namespace) return undefined;
   return resource === "leases" && namespace === APP.namespace ? `lock ${name}` : namespace;
 }
 

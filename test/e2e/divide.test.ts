@@ -2,7 +2,7 @@
 // The last tests cover a bug of OpenKruise Controller Mesh: after a change of the route only the leader got the new route.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
-import { LEASES } from "../../src/kube/client/resources.ts";
+import { EVENTS, LEASES } from "../../src/kube/client/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -73,6 +73,44 @@ describeWithKube("a VirtualApp divides a running operator", () => {
     });
   });
 
+  it("a canary's Events about its lock and its pod pass in the default subset's namespace, and no other write does", async () => {
+    const [pod] = canaries;
+    if (pod === undefined) throw new Error("no canary");
+    const probe = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: kube.token });
+    const subject = { namespace: APP.namespace, apiVersion: "v1", kind: "Pod", name: pod.name };
+    const lease = { ...subject, apiVersion: "coordination.k8s.io/v1", kind: "Lease", name: APP.name };
+    const core = `/api/v1/namespaces/${APP.namespace}/events`;
+    const metadata = (name: string) => ({ name, namespace: APP.namespace });
+    const create = (involvedObject: object, name: string) =>
+      probe.send("POST", core, { metadata: metadata(name), involvedObject });
+    try {
+      // What client-go's recorder has written in the canary's name.
+      await eventually(async () => {
+        const { items } = await mesh.client.list(EVENTS, { namespace: APP.namespace });
+        expect(items.map(({ message }) => message)).toContainEqual(expect.stringMatching(/^foo-canary-\d_\S+ became leader$/));
+      });
+      expect((await create(lease, "foo-operator.1")).status).toBe(201);
+      expect((await create(subject, `${pod.name}.1`)).status).toBe(201);
+      const { status } = await probe.send("POST", `/apis/events.k8s.io/v1/namespaces/${APP.namespace}/events`, {
+        metadata: metadata("foo-operator.2"),
+        eventTime: "2026-01-01T00:00:00.000000Z",
+        ...{ action: "Elect", reason: "LeaderElection", type: "Normal", reportingController: "foo", reportingInstance: pod.name },
+        regarding: lease,
+      });
+      expect(status).toBe(201);
+      expect((await probe.send("PATCH", `${core}/foo-operator.1`, { count: 2 })).status).toBe(200);
+      const refused = [
+        await create({ ...subject, name: "foo-0" }, "foo-0.1"),
+        await probe.send("PATCH", `${core}/foo-operator.1`, { involvedObject: { name: "other" } }),
+        await probe.send("DELETE", `${core}/foo-operator.1`),
+        await probe.send("POST", `/api/v1/namespaces/${APP.namespace}/configmaps`, { metadata: { name: "x" } }),
+      ];
+      expect(refused.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
+    } finally {
+      await probe.close();
+    }
+  });
+
   it("a namespace created later with a canary label or name is never touched by the default subset", async () => {
     await mesh.createNamespace("canary-late");
     await mesh.createFoo("canary-late", "one", "MARK-canary-late");
@@ -94,6 +132,7 @@ describeWithKube("a VirtualApp divides a running operator", () => {
       if (code >= 400) return false;
       const isCanary = pod.startsWith("foo-canary");
       if (resource === "leases" && namespace === "foo-system" && locks(name)) return (name === "foo-operator---v2") !== isCanary;
+      if (resource === "events" && namespace === "foo-system") return false; // its electors' and those that a test sends
       return CANARY.has(namespace) !== isCanary;
     });
   }

@@ -39,6 +39,7 @@ export function isolateDeps({ registry = createRegistry("proxy", "test"), ...opt
     random: () => 0,
     moves: createMoveLog(session, NO_MEMORY.moves),
     log: silentLogger(),
+    podName: "app-0",
     ...options,
   };
 }

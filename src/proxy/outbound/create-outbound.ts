@@ -21,7 +21,7 @@ export interface Outbound {
   readonly plans: PlanLog;
 }
 
-export interface OutboundDeps extends Omit<StackDeps, "apiServer" | "metrics" | "streamMetrics" | "plans"> {
+export interface OutboundDeps extends Omit<StackDeps, "apiServer" | "metrics" | "streamMetrics" | "plans" | "podName"> {
   readonly certificate: ServingCertificate;
   readonly registry: Registry;
   /** The stack's layers, outermost first. Default `outboundLayers`. */
@@ -36,6 +36,7 @@ export interface OutboundSettings {
   readonly drainMs: number;
   readonly apiServer: ApiServerOptions["apiServer"];
   readonly apiServerCa: ApiServerOptions["caFile"];
+  readonly podName: string;
 }
 
 export function createOutbound(config: OutboundSettings, deps: OutboundDeps): Outbound {
@@ -56,7 +57,10 @@ export function createOutbound(config: OutboundSettings, deps: OutboundDeps): Ou
     alsoListen: config.alsoListen,
     tls: singleCertificate(certificate),
     // The layers before `request-info` read nothing of a call that a raw call lacks (stack.test.ts).
-    stack: composeStack(layers({ ...deps, apiServer, metrics, streamMetrics, plans }), clock) as RawHandler,
+    stack: composeStack(
+      layers({ ...deps, podName: config.podName, apiServer, metrics, streamMetrics, plans }),
+      clock,
+    ) as RawHandler,
     createRecord: () => createRecord(),
     upgrades: { may: mayBecomeTunnel, tunnel: apiServer.tunnel },
     clock,

@@ -30,9 +30,19 @@ function layerNames(): string[] {
   const accessLog = createAccessLog({ share: 0, random, log });
   const [streamMetrics, plans] = [createStreamMetrics(registry), createPlanLog(clock)];
   const policies = createPolicies({ clock, random, log, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
-  return outboundLayers({ session, policies, apiServer, metrics, streamMetrics, plans, accessLog, clock, random, log }).map(
-    ({ name }) => name,
-  );
+  return outboundLayers({
+    session,
+    policies,
+    apiServer,
+    metrics,
+    streamMetrics,
+    plans,
+    accessLog,
+    clock,
+    random,
+    log,
+    podName: "app-0",
+  }).map(({ name }) => name);
 }
 
 it("has one name for each layer, since the names are labels", () => {

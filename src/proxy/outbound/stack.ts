@@ -39,6 +39,7 @@ export interface StackDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  readonly podName: string;
 }
 
 export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply>[] {

@@ -68,7 +68,14 @@ export async function startWarmUpProxy(
   session.enforce(ROUTES);
   const policies = createPolicies({ ...context, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
   const accessLog = createAccessLog({ share: 0, random, log });
-  const settings = { listen: LISTEN, alsoListen: [], drainMs: 0, apiServer: standIn.url, apiServerCa: caFile };
+  const settings = {
+    listen: LISTEN,
+    alsoListen: [],
+    drainMs: 0,
+    apiServer: standIn.url,
+    apiServerCa: caFile,
+    podName: "warm-up",
+  };
   const { server, apiServer, metrics } = createOutbound(settings, { ...context, session, policies, certificate, accessLog });
   const stop = async () => {
     metrics.stop();

@@ -32,13 +32,15 @@ import { createServerSideFilter } from "../lists/server-side-filter.ts";
 import { createNarrowWatch } from "../watches/narrow-watch.ts";
 import { beginHold, createRecentLoss, type Hold } from "./hold.ts";
 import { guardObject } from "./object-guard.ts";
-import { withNameFromBody } from "./object-labels.ts";
+import { withBytes, withNameFromBody } from "./object-labels.ts";
+import { createOwnEvents } from "./own-events.ts";
 import { createForeignWrites, ownerUnknown, passForeign, refusal, upgradedCollection } from "./refusals.ts";
 
 export interface IsolateDeps extends ByNamespaceDeps {
   readonly discovery: Discovery;
   readonly log: Logger;
   readonly random: Random;
+  readonly podName: string;
   /** How many requests may wait at a time. A further one is answered as after its wait. Default 256. */
   readonly maxHeld?: number;
 }
@@ -54,6 +56,7 @@ export function isolate(deps: IsolateDeps): Layer {
   const narrow = createNarrow(deps, planner);
   const withWarning = createForeignWrites(clock, deps.log);
   const outlastLoss = createRecentLoss(session, clock);
+  const ownEvents = createOwnEvents(session, deps.podName);
   const places = { free: deps.maxHeld ?? MAX_HELD };
 
   /** @param objects the labels that decide about the call's object */
@@ -132,8 +135,16 @@ export function isolate(deps: IsolateDeps): Layer {
     }
   };
 
-  return (next) => async (call) => {
-    if (!isResourceCall(call) || call.record.lock || call.record.excludedBy !== undefined) return next(call);
+  return (next) => async (sent) => {
+    if (!isResourceCall(sent) || sent.record.lock || sent.record.excludedBy !== undefined) return next(sent);
+    let call: ResourceCall = sent;
+    const event = ownEvents.writeOf(sent);
+    if (event !== undefined) {
+      const read = await withBytes(sent);
+      const reply = await ownEvents.send(read, event, next);
+      if (reply !== undefined) return reply;
+      call = read;
+    }
     if (call.upgrade !== undefined && isListOrWatch(call.info)) throw upgradedCollection(call);
     const scope = needsScope(call.info, session) ? await discovery.scopeOf(call) : "unknown";
     // Before the list, which must have a later version, and before the decision, which must not grow old.

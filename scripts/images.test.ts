@@ -26,10 +26,14 @@ function installBuilder(name: string, failsAt = "nothing") {
 }
 
 function images(...args: string[]) {
+  return imagesWith({}, ...args);
+}
+
+function imagesWith(env: Readonly<Record<string, string>>, ...args: string[]) {
   const result = spawnSync(process.execPath, [join(ROOT, "scripts/images.ts"), ...args], {
     encoding: "utf8",
     cwd: tmpdir(),
-    env: { PATH: dir },
+    env: { PATH: dir, ...env },
   });
   const calls = existsSync(join(dir, "calls")) ? readFileSync(join(dir, "calls"), "utf8").trim().split("\n") : [];
   return { ...result, calls };
@@ -42,9 +46,10 @@ it.each(BUILDERS)("%s builds both images, and stdout has the options for helm al
   const { status, stdout, stderr, calls } = images(...NAMED);
   expect(stderr).toContain(`building localhost:5000/me/ctrlmesh/manager:dev with ${builder}`);
   expect(status).toBe(0);
+  const time = builder === "docker" ? "--build-arg SOURCE_DATE_EPOCH=0" : "--timestamp 0";
   expect(calls).toEqual([
-    `${builder} build -f Dockerfile.manager -t localhost:5000/me/ctrlmesh/manager:dev .`,
-    `${builder} build -f Dockerfile.proxy -t localhost:5000/me/ctrlmesh/proxy:dev .`,
+    `${builder} build -f Dockerfile.manager -t localhost:5000/me/ctrlmesh/manager:dev ${time} .`,
+    `${builder} build -f Dockerfile.proxy -t localhost:5000/me/ctrlmesh/proxy:dev ${time} .`,
   ]);
   expect(stdout.trim()).toBe(
     "--set-string image.registry=localhost:5000/me --set-string image.tag=dev --set-string proxy.image.tag=dev",
@@ -53,7 +58,7 @@ it.each(BUILDERS)("%s builds both images, and stdout has the options for helm al
 
 it("without options the images have the names and the tag of the chart's defaults", () => {
   installBuilder("docker");
-  expect(images("--example-operator").calls.map((call) => call.split(" ").at(-2))).toEqual([
+  expect(images("--example-operator").calls.map((call) => / -t (\S+)/.exec(call)?.[1])).toEqual([
     `kind.local/ctrlmesh/manager:${version}`,
     `kind.local/ctrlmesh/proxy:${version}`,
     `kind.local/ctrlmesh/foo-operator:${version}`,
@@ -78,10 +83,20 @@ it("--node-image replaces the base of the images that ship, and not that of the 
   installBuilder("docker");
   const node = `mirror.example.com/node:24@sha256:${"a".repeat(64)}`;
   expect(images(...NAMED, "--example-operator", "--node-image", node).calls).toEqual([
-    `docker build -f Dockerfile.manager -t localhost:5000/me/ctrlmesh/manager:dev --build-arg NODE_IMAGE=${node} .`,
-    `docker build -f Dockerfile.proxy -t localhost:5000/me/ctrlmesh/proxy:dev --build-arg NODE_IMAGE=${node} .`,
-    "docker build -f examples/install/Dockerfile -t localhost:5000/me/ctrlmesh/foo-operator:dev test/operators/go-foo",
+    `docker build -f Dockerfile.manager -t localhost:5000/me/ctrlmesh/manager:dev --build-arg NODE_IMAGE=${node} --build-arg SOURCE_DATE_EPOCH=0 .`,
+    `docker build -f Dockerfile.proxy -t localhost:5000/me/ctrlmesh/proxy:dev --build-arg NODE_IMAGE=${node} --build-arg SOURCE_DATE_EPOCH=0 .`,
+    "docker build -f examples/install/Dockerfile -t localhost:5000/me/ctrlmesh/foo-operator:dev --build-arg SOURCE_DATE_EPOCH=0 test/operators/go-foo",
   ]);
+});
+
+it("SOURCE_DATE_EPOCH is the time of the images and of their files", () => {
+  installBuilder("buildah");
+  expect(imagesWith({ SOURCE_DATE_EPOCH: "1764000000" }).calls.every((call) => call.includes(" --timestamp 1764000000 "))).toBe(
+    true,
+  );
+  const { status, stderr } = imagesWith({ SOURCE_DATE_EPOCH: "today" });
+  expect(status).toBe(64);
+  expect(stderr).toContain('images: SOURCE_DATE_EPOCH is "today"; a number of seconds since 1970 is allowed');
 });
 
 it("takes docker before podman before buildah, or the one that --builder names", () => {
@@ -106,7 +121,7 @@ describe("what cannot be done", () => {
     const { status, stdout, stderr, calls } = images();
     expect({ status, stdout, calls: calls.length }).toEqual({ status: 1, stdout: "", calls: 1 });
     expect(stderr).toContain(
-      `images: docker build -f Dockerfile.manager -t kind.local/ctrlmesh/manager:${version} . ended with 3`,
+      `images: docker build -f Dockerfile.manager -t kind.local/ctrlmesh/manager:${version} --build-arg SOURCE_DATE_EPOCH=0 . ended with 3`,
     );
   });
 

@@ -75,6 +75,9 @@ const options = readOptions();
 const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { readonly version: string };
 const naming = { registry: options.registry ?? LOCAL_REGISTRY, tag: options.tag ?? version };
 const problems = namingProblems(naming);
+const sourceDateEpoch = process.env.SOURCE_DATE_EPOCH || "0"; // the convention of reproducible builds
+if (!/^\d+$/.test(sourceDateEpoch))
+  problems.push(`SOURCE_DATE_EPOCH is "${sourceDateEpoch}"; a number of seconds since 1970 is allowed`);
 const wanted = BUILDERS.find((each) => each === options.builder);
 if (options.builder !== undefined && wanted === undefined)
   problems.push(`--builder is "${options.builder}"; docker, podman or buildah are allowed`);
@@ -85,7 +88,7 @@ const builder = builderOnPath(wanted);
 const images = imageReferences(naming).filter(({ value }) => value !== undefined || options["example-operator"]);
 for (const image of images) {
   process.stderr.write(`building ${image.reference} with ${builder}\n`);
-  run(builder, buildArguments(image, options["node-image"]));
+  run(builder, buildArguments(image, { builder, nodeImage: options["node-image"], sourceDateEpoch }));
 }
 if (options.push) for (const image of images) run(builder, pushArguments(builder, image));
 process.stderr.write(`${options.push ? "built and pushed" : "built"}; for helm install and helm upgrade:\n`);

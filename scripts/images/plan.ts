@@ -1,5 +1,5 @@
-// Which images there are, what they are called, and the commands that build and push them. Pure. docker, podman and buildah take the same
-// arguments. Used by `npm run images` and by the release.
+// Which images there are, what they are called, and the commands that build and push them. Pure. docker, podman and buildah take nearly the
+// same arguments. Used by `npm run images` and by the release.
 
 /** In the order in which they are looked for. */
 export const BUILDERS = ["docker", "podman", "buildah"] as const;
@@ -37,10 +37,20 @@ export function imageReferences({ registry, tag }: Naming): NamedImage[] {
   });
 }
 
-/** `nodeImage` replaces the base of the images that ship; undefined takes the Dockerfile's. */
-export function buildArguments({ dockerfile, context, reference, value }: NamedImage, nodeImage?: string): string[] {
+export interface BuildOptions {
+  readonly builder: Builder;
+  /** Replaces the base of the images that ship; undefined takes the Dockerfile's. */
+  readonly nodeImage: string | undefined;
+  /** The time of the image and of its files, in seconds since 1970, so that each build of the same sources makes the same image. */
+  readonly sourceDateEpoch: string;
+}
+
+export function buildArguments(image: NamedImage, { builder, nodeImage, sourceDateEpoch }: BuildOptions): string[] {
+  const { dockerfile, context, reference, value } = image;
   const base = nodeImage === undefined || value === undefined ? [] : ["--build-arg", `NODE_IMAGE=${nodeImage}`];
-  return ["build", "-f", dockerfile, "-t", reference, ...base, context];
+  // docker takes the time of the image from this argument. The times of its files need an exporter with rewrite-timestamp (release.yml).
+  const time = builder === "docker" ? ["--build-arg", `SOURCE_DATE_EPOCH=${sourceDateEpoch}`] : ["--timestamp", sourceDateEpoch];
+  return ["build", "-f", dockerfile, "-t", reference, ...base, ...time, context];
 }
 
 /** A registry on this machine, to which docker connects without TLS. podman, buildah and helm have to be told. */

@@ -61,6 +61,7 @@ const pod = fc.record({
         { ip: "127.0.0.1", hostnames: ["x"] },
         { ip: "10.0.0.1", hostnames: ["kubernetes"] },
       ]),
+      dnsPolicy: fc.constantFrom("ClusterFirst", "Default", "None"),
       future: fc.constant("kept"),
     },
     { requiredKeys: ["containers", "volumes"] },

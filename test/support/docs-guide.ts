@@ -11,7 +11,7 @@ export const GUIDE = {
   install: [...of("docs/quickstart.md", "Install the mesh"), ...of("docs/tasks/install.md", "Install")],
   divide: [
     ...of("docs/quickstart.md", "Start the operator"),
-    ...of("docs/tasks/adopt-an-operator.md", "Adopt an operator"),
+    ...of("docs/tasks/adopt-an-operator.md", "Check quotas and limits", "Adopt an operator"),
     ...of("docs/quickstart.md", "Divide it"),
   ],
   move: of("docs/quickstart.md", "Move a namespace"),

@@ -6,6 +6,7 @@ import type { PatchOperation } from "../../src/manager/injection/pod-manifest.ts
 export const SETTINGS: InjectionSettings = {
   proxyImage: "ctrlmesh/proxy:0.1.0",
   managerAddress: "ctrlmesh-manager.ctrlmesh-system.svc:5447",
+  managerIPs: ["10.96.0.47"],
   nativeSidecars: true,
   kubernetesService: { ips: ["10.96.0.1"], port: 443 },
 };

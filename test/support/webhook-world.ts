@@ -51,7 +51,7 @@ export async function startWebhookWorld(
     const informers = createInformers(common);
     const metricsRegistry = createRegistry("test", "0");
     registry.current = metricsRegistry;
-    const facts = createClusterFacts(common);
+    const facts = createClusterFacts({ ...common, service: { namespace: "ctrlmesh-system", name: "ctrlmesh-manager" } });
     const apps = createApps(informers, sources);
     const webhooks = addWebhooks({
       ...common,

@@ -5,6 +5,8 @@ import { createClusterFacts } from "./cluster-facts.ts";
 
 describe("cluster facts", () => {
   const log = createLogger({ name: "test", level: "silent" });
+  const own = { namespace: "ctrlmesh-system", name: "ctrlmesh-manager" };
+  const listOf = (...specs: object[]) => ({ metadata: {}, items: specs.map((spec) => ({ metadata: own, spec })) }) as never;
   const service = (spec: object) => ({ metadata: { name: "kubernetes", namespace: "default" }, spec });
 
   it("are read at the start, retried until they are known, and read again later", async () => {
@@ -14,7 +16,12 @@ describe("cluster facts", () => {
     const facts = createClusterFacts({
       clock,
       log,
+      service: own,
       client: {
+        list: async (_, options) => {
+          const isOwn = options?.namespace === own.namespace && options.fieldSelector === `metadata.name=${own.name}`;
+          return isOwn ? listOf({ clusterIP: "10.0.0.2", clusterIPs: ["10.0.0.2", "fd00::2"] }) : listOf();
+        },
         request: async () => ({ gitVersion }),
         get: async () => {
           if (answer instanceof Error) throw answer;
@@ -27,7 +34,8 @@ describe("cluster facts", () => {
     expect(facts.known).toBeUndefined();
     answer = service({ clusterIP: "10.0.0.1", clusterIPs: ["10.0.0.1", "fd00::1"], ports: [{ name: "https", port: 6443 }] });
     await clock.advance(1_500);
-    expect(facts.known).toEqual({ gitVersion, kubernetesService: { ips: ["10.0.0.1", "fd00::1"], port: 6443 } });
+    const kubernetesService = { ips: ["10.0.0.1", "fd00::1"], port: 6443 };
+    expect(facts.known).toEqual({ gitVersion, kubernetesService, managerIPs: ["10.0.0.2", "fd00::2"] });
     gitVersion = "v1.37.0";
     await clock.advance(11 * 60_000);
     expect(facts.known?.gitVersion).toBe("v1.37.0");
@@ -38,13 +46,20 @@ describe("cluster facts", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("contain the single address of an older Service, and port 443", async () => {
+  it.each([
+    ["the single address of an older Service, and port 443", { clusterIP: "10.0.0.2" }, ["10.0.0.2"]],
+    ["no address of a headless Service of the manager", { clusterIP: "None", clusterIPs: ["None"] }, []],
+  ])("contain %s", async (_, spec, managerIPs) => {
     const clock = createFakeClock();
-    const client = { request: async () => ({ gitVersion: "v1" }), get: async () => service({ clusterIP: "10.0.0.1" }) as never };
-    const facts = createClusterFacts({ clock, log, client });
+    const client = {
+      request: async () => ({ gitVersion: "v1" }),
+      get: async () => service({ clusterIP: "10.0.0.1" }) as never,
+      list: async () => listOf(spec),
+    };
+    const facts = createClusterFacts({ clock, log, client, service: own });
     await facts.start(new AbortController().signal);
     await clock.flush();
-    expect(facts.known?.kubernetesService).toEqual({ ips: ["10.0.0.1"], port: 443 });
+    expect(facts.known).toMatchObject({ kubernetesService: { ips: ["10.0.0.1"], port: 443 }, managerIPs });
     await facts.stop();
   });
 });

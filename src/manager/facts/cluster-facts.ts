@@ -1,5 +1,5 @@
-// The API server's address for pods, and its version, which injection needs. Clusters are upgraded while a
-// manager runs, so both are read again from time to time. Invariant: a failed read keeps the last facts.
+// The addresses of API server and manager for pods, and the cluster's version, which injection needs. They may change
+// while a manager runs, so they are read again from time to time. Invariant: a failed read keeps the last facts.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { Logger } from "../../base/log.ts";
@@ -11,6 +11,8 @@ export interface KnownCluster {
   readonly gitVersion: string;
   /** The Service `kubernetes` in `default`. */
   readonly kubernetesService: { readonly ips: readonly string[]; readonly port: number };
+  /** The cluster IPs of the manager's own Service; empty if there is no such Service, or a headless one. */
+  readonly managerIPs: readonly string[];
 }
 
 export interface ClusterFacts extends Runnable {
@@ -18,7 +20,8 @@ export interface ClusterFacts extends Runnable {
 }
 
 interface ClusterFactsOptions {
-  readonly client: Pick<KubeClient, "get" | "request">;
+  readonly client: Pick<KubeClient, "get" | "list" | "request">;
+  readonly service: { readonly namespace: string; readonly name: string };
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -28,7 +31,7 @@ const LOOK_MS = 10 * 60_000;
 const RETRY_MS = 1_000;
 const HTTPS_PORT = 443;
 
-export function createClusterFacts({ client, clock, log }: ClusterFactsOptions): ClusterFacts {
+export function createClusterFacts({ client, service: own, clock, log }: ClusterFactsOptions): ClusterFacts {
   const stopping = new AbortController();
   const { signal } = stopping;
   let known: KnownCluster | undefined;
@@ -36,16 +39,20 @@ export function createClusterFacts({ client, clock, log }: ClusterFactsOptions):
 
   const look = async () => {
     try {
-      const [version, service] = await Promise.all([
+      const ownService = { namespace: own.namespace, fieldSelector: `metadata.name=${own.name}` };
+      const [version, service, managers] = await Promise.all([
         client.request({ method: "GET", path: "/version", signal }),
         client.get(SERVICES, { namespace: "default", name: "kubernetes" }, { signal }),
+        // A list, which the manager may do anyway, needs no further right.
+        client.list(SERVICES, { ...ownService, signal }),
       ]);
       known = {
         gitVersion: String((version as { gitVersion?: unknown }).gitVersion ?? ""),
-        kubernetesService: addressOf(service),
+        kubernetesService: { ips: ipsOf(service), port: portOf(service) },
+        managerIPs: managers.items.flatMap(ipsOf),
       };
     } catch (error) {
-      if (!signal.aborted) log.warn({ err: error }, "the cluster's version and address could not be read");
+      if (!signal.aborted) log.warn({ err: error }, "the cluster's version and addresses could not be read");
     }
     if (!signal.aborted) timer = clock.after(known === undefined ? RETRY_MS : LOOK_MS, () => void look());
   };
@@ -66,8 +73,11 @@ export function createClusterFacts({ client, clock, log }: ClusterFactsOptions):
   };
 }
 
-function addressOf({ spec = {} }: Service): KnownCluster["kubernetesService"] {
-  const { clusterIP, clusterIPs = clusterIP === undefined ? [] : [clusterIP], ports = [] } = spec;
-  const port = (ports.find(({ name }) => name === "https") ?? ports[0])?.port ?? HTTPS_PORT;
-  return { ips: clusterIPs, port };
+function ipsOf({ spec = {} }: Service): string[] {
+  const { clusterIP, clusterIPs = clusterIP === undefined ? [] : [clusterIP] } = spec;
+  return clusterIPs.filter((ip) => ip !== "" && ip !== "None");
+}
+
+function portOf({ spec: { ports = [] } = {} }: Service): number {
+  return (ports.find(({ name }) => name === "https") ?? ports[0])?.port ?? HTTPS_PORT;
 }

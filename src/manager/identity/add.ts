@@ -56,7 +56,7 @@ export function addIdentity(options: IdentityOptions) {
   // The watch reads no keys: it only tells of changes.
   const secrets = options.informers.store(metadataOnly(SECRETS), { namespace, fieldSelector: `metadata.name=${ref.name}` });
   secrets.onChange(() => void identity.refresh());
-  const facts = createClusterFacts({ client, clock, log });
+  const facts = createClusterFacts({ client, service: { namespace, name: options.serviceName }, clock, log });
   const rejections = createRejections({ registry: metricsRegistry, clock, log });
   const certify = createCertifier({
     identity,

@@ -7,16 +7,9 @@ import { CA_CONFIG_MAP, INJECTED_LABEL, IPTABLES_CONTAINER } from "../facts/inje
 import { TOKEN_AUDIENCE } from "../identity/token-reviewer.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
 import { interceptContainer } from "./app-containers.ts";
+import { withHostAliases } from "./host-aliases.ts";
 import { iptablesContainer, isMeshSetting, proxyContainer, refreshedIptables } from "./mesh-containers.ts";
-import {
-  ALIAS_PORT,
-  CLUSTER_CA_CONFIG_MAP,
-  CLUSTER_CA_VOLUME,
-  DATA_VOLUME,
-  IDENTITY_VOLUME,
-  isOurs,
-  KUBECONFIG_VOLUME,
-} from "./names.ts";
+import { CLUSTER_CA_CONFIG_MAP, CLUSTER_CA_VOLUME, DATA_VOLUME, IDENTITY_VOLUME, isOurs, KUBECONFIG_VOLUME } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, PodManifest, PodSpec, Volume } from "./pod-manifest.ts";
 import { withMovedNames } from "./webhook-port.ts";
@@ -60,7 +53,7 @@ function buildSpec(spec: PodSpec, plan: Plan): PodSpec {
     volumes: withVolumes(spec, plan),
     ...pullSecrets(spec, plan),
   };
-  return plan.hostAliases ? withHostAliases(built, plan.settings.clusterDomain) : built;
+  return withHostAliases(built, plan);
 }
 
 // New containers start before all others. Existing ones keep their places, possibly after another mesh's.
@@ -131,33 +124,4 @@ function pullSecrets(spec: PodSpec, { settings }: Plan): Pick<PodSpec, "imagePul
   const present = spec.imagePullSecrets ?? [];
   const missing = (settings.imagePullSecrets ?? []).filter((name) => !present.some((each) => each.name === name));
   return missing.length === 0 ? {} : { imagePullSecrets: [...present, ...missing.map((name) => ({ name }))] };
-}
-
-const LOOPBACK = "127.0.0.1";
-const PORT_START = "net.ipv4.ip_unprivileged_port_start";
-const DEFAULT_DOMAIN = "cluster.local";
-
-/**
- * For clients that have `https://kubernetes.default.svc` built in. The sysctl, which the Pod Security level
- * "restricted" allows, lets the proxy listen on 443 without a capability.
- */
-function withHostAliases(spec: PodSpec, clusterDomain = DEFAULT_DOMAIN): PodSpec {
-  const short = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"];
-  const names = [...short, `kubernetes.default.svc.${clusterDomain}`];
-  const others = (spec.hostAliases ?? []).map((alias) => ({
-    ...alias,
-    hostnames: (alias.hostnames ?? []).filter((name) => !names.includes(name)),
-  }));
-  const present = others.find(({ ip }) => ip === LOOPBACK);
-  const loopback = { ...present, ip: LOOPBACK, hostnames: [...names, ...(present?.hostnames ?? [])] };
-  const rest = others.filter(({ ip, hostnames }) => ip !== LOOPBACK && hostnames.length > 0);
-  return { ...spec, hostAliases: [loopback, ...rest], securityContext: withPortStart(spec.securityContext) };
-}
-
-function withPortStart(context: PodSpec["securityContext"]): NonNullable<PodSpec["securityContext"]> {
-  const sysctls = context?.sysctls ?? [];
-  const portStart = sysctls.find(({ name }) => name === PORT_START);
-  if (portStart !== undefined && Number(portStart.value) <= ALIAS_PORT) return { ...context };
-  const others = sysctls.filter(({ name }) => name !== PORT_START);
-  return { ...context, sysctls: [...others, { name: PORT_START, value: `${ALIAS_PORT}` }] };
 }

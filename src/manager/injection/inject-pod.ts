@@ -10,6 +10,7 @@ import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessWarnings } from "./api-access.ts";
 import { containerWarnings } from "./app-containers.ts";
 import { buildPod, ourVolumes } from "./build-pod.ts";
+import { dnsWarnings } from "./host-aliases.ts";
 import type { Injection, InjectionRequest, Refusal } from "./injection.ts";
 import { isOurs } from "./names.ts";
 import { type Plan, planInjection } from "./plan.ts";
@@ -79,6 +80,7 @@ function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
     ...podKeyWarnings(metadata, theirContainers(spec)),
     ...theirContainers(spec).flatMap((container) => containerWarnings(container, plan)),
     ...accessWarnings(spec),
+    ...dnsWarnings(spec, plan),
     ...(plan.webhook?.kind === "direct" ? [`webhooks are not intercepted: ${plan.webhook.message}`] : []),
     ...imageWarnings(metadata.annotations, spec, plan),
     ...(plan.native ? [] : plainWarnings(spec, plan)),

@@ -20,6 +20,8 @@ export interface InjectionSettings {
   readonly defaults?: Readonly<Record<string, string>>;
   /** host:port at which proxies reach the manager. The manager's certificate contains this host. */
   readonly managerAddress: string;
+  /** The cluster IPs of the manager's Service. None: it has none, or they are not known. */
+  readonly managerIPs?: readonly string[];
   /** The cluster supports init containers with restartPolicy Always. */
   readonly nativeSidecars: boolean;
   /** The Service `kubernetes` in `default`: its one or two cluster IPs, and its port. */
@@ -75,13 +77,17 @@ interface SettingsForPods extends Readonly<Record<"namespace" | "serviceName" | 
   readonly proxyDefaults: Readonly<Record<string, string>>;
 }
 
-export function injectionSettings(config: SettingsForPods, { gitVersion, kubernetesService }: KnownCluster): InjectionSettings {
+export function injectionSettings(
+  config: SettingsForPods,
+  { gitVersion, kubernetesService, managerIPs }: KnownCluster,
+): InjectionSettings {
   return {
     proxyImage: config.proxyImage,
     imagePullPolicy: config.proxyPullPolicy,
     imagePullSecrets: config.proxyPullSecrets,
     defaults: config.proxyDefaults,
     managerAddress: `${config.serviceName}.${config.namespace}.svc:${SERVICE_PORT}`,
+    managerIPs,
     clusterDomain: config.clusterDomain,
     nativeSidecars: hasNativeSidecars(gitVersion),
     kubernetesService,

@@ -68,6 +68,7 @@ const podSchema = z.looseObject({
     initContainers: z.array(containerSchema).optional(),
     volumes: z.array(volumeSchema).optional(),
     hostNetwork: z.boolean().optional(),
+    dnsPolicy: text.optional(),
     hostAliases: z.array(aliasSchema).optional(),
     imagePullSecrets: z.array(z.looseObject({ name: text.optional() })).optional(),
     nodeSelector: z.record(text, text).optional(),

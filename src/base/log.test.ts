@@ -1,6 +1,18 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import { LOG_FORMAT } from "./log.ts";
+import { LOG_FORMAT, silentLogger } from "./log.ts";
+
+test("the compiler refuses a field that has the key of every line, which a parser would read in its place", () => {
+  const log = silentLogger();
+  const request = { namespace: "shop", name: "app" };
+  // @ts-expect-error a line has one name
+  log.warn({ name: "app", times: 2 }, "written");
+  // @ts-expect-error in a value that is spread too
+  log.warn({ ...request, times: 2 }, "written");
+  // @ts-expect-error a line has one message
+  log.warn({ msg: "text" }, "written");
+  log.warn({ object: request.name, times: 2 }, "written");
+});
 
 test("a line has its level as a word, its time in RFC 3339, and an error with its causes", () => {
   const lines: string[] = [];

@@ -4,6 +4,11 @@ import { type Logger, pino, stdSerializers, stdTimeFunctions } from "pino";
 
 export type { Logger };
 
+/** The keys of every line. A parser would read only one of two equal keys, so the compiler refuses them as fields. */
+declare module "pino" {
+  interface LogFnFields extends Readonly<Partial<Record<"level" | "time" | "pid" | "hostname" | "name" | "msg", never>>> {}
+}
+
 /** Each line has the level as a word, the time in RFC 3339, and an error with its causes under `err`. */
 export const LOG_FORMAT = {
   formatters: { level: (level: string) => ({ level }) },

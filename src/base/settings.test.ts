@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseAddress } from "./settings.ts";
+import { formatAddress, localAddress, parseAddress } from "./settings.ts";
 
 describe("parseAddress", () => {
   it.each([
@@ -12,4 +12,13 @@ describe("parseAddress", () => {
   ])("%s", (text, address) => {
     expect(parseAddress(text)).toEqual(address);
   });
+});
+
+it.each([
+  ["0.0.0.0", "127.0.0.1:80"],
+  ["::", "127.0.0.1:80"],
+  ["::1", "[::1]:80"],
+  ["192.0.2.1", "192.0.2.1:80"],
+])("a process of the host reaches a server that listens on %s at %s", (host, text) => {
+  expect(formatAddress(localAddress({ host, port: 80 }))).toBe(text);
 });

@@ -159,3 +159,8 @@ export function parseAddress(text: string): ListenAddress | undefined {
 export function formatAddress({ host, port }: ListenAddress): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
+
+/** An address to which a process of this host can connect, for one at which a server listens. */
+export function localAddress({ host, port }: ListenAddress): ListenAddress {
+  return { host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port };
+}

@@ -6,7 +6,7 @@ import { createHealthServer } from "../base/health-server.ts";
 import { type Runnable, runGroups } from "../base/lifecycle.ts";
 import { createLogger } from "../base/log.ts";
 import { createRegistry, measureEventLoop } from "../base/metrics.ts";
-import { formatAddress } from "../base/settings.ts";
+import { formatAddress, localAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
 import { createKubeClient } from "../kube/client/client.ts";
 import { metadataOnly } from "../kube/client/resource.ts";
@@ -79,9 +79,10 @@ export async function runManager(config: ManagerConfig, { signal, onReady }: Run
   const announce: Runnable = {
     name: "ready",
     async start() {
-      const ready = addressesOf(config, servers);
-      log.info({ ...ready }, "serving");
-      onReady(ready);
+      const addresses = addressesOf(config, servers);
+      const { health, ...others } = addresses;
+      log.info({ health: formatAddress(health), ...others }, "serving");
+      onReady({ health: `http://${formatAddress(localAddress(health))}`, ...others });
     },
     stop: async () => undefined,
   };
@@ -235,10 +236,10 @@ function createControllers(
   return { states, all: [...apps, ...others, states, ...trust, ...configurations] };
 }
 
-function addressesOf({ grpcListen, webhookListen }: ManagerConfig, { snapshots, health, webhooks }: Servers): ManagerReady {
+function addressesOf({ grpcListen, healthListen, webhookListen }: ManagerConfig, { snapshots, health, webhooks }: Servers) {
   return {
     grpc: formatAddress({ ...grpcListen, port: snapshots.port }),
-    health: `http://127.0.0.1:${health.port}`,
+    health: { ...healthListen, port: health.port },
     ...(webhooks && webhookListen ? { webhooks: formatAddress({ ...webhookListen, port: webhooks.port }) } : {}),
   };
 }

@@ -10,7 +10,7 @@ import { createLogger } from "../base/log.ts";
 import { createRegistry } from "../base/metrics.ts";
 import { podUri } from "../base/pem.ts";
 import type { ProcessContext } from "../base/process-context.ts";
-import { formatAddress } from "../base/settings.ts";
+import { formatAddress, localAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
 import type { ProxyConfig } from "./config.ts";
 import { debugPages } from "./debug-pages.ts";
@@ -43,7 +43,7 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunOpti
     name: "ready",
     async start() {
       const ready = proxy.ready();
-      log.info({ ...ready, manager: config.manager, apiServer: config.apiServer }, "serving");
+      log.info({ ...ready, ...proxy.listens(), manager: config.manager, apiServer: config.apiServer }, "serving");
       onReady(ready);
     },
     stop: async () => undefined,
@@ -103,6 +103,16 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
     warning: () => certificate.warning,
     pages: debugPages({ session, policies, plans: outbound.plans, accessLog, clock }),
   });
+  const urls = (shown: (address: ListenAddress) => ListenAddress) => {
+    const urlOf = (scheme: "http" | "https", { host }: ListenAddress, { port }: { readonly port: number }) =>
+      `${scheme}://${formatAddress(shown({ host, port }))}`;
+    return {
+      url: urlOf("https", config.listen, outbound.server),
+      healthUrl: urlOf("http", config.healthListen, health),
+      egressUrl: egress && urlOf("http", egress.listen, egress),
+      webhookUrl: reviews && urlOf("https", reviews.listen, reviews.server),
+    };
+  };
   const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => outbound.metrics.stop() };
   return {
     /** In the order of their start, for `runGroups`. */
@@ -114,20 +124,14 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
       [outbound.server, egress, reviews?.server].filter((server) => server !== undefined),
     ],
     ready: (): ReadyInfo => ({
-      url: urlOf("https", config.listen, outbound.server),
-      healthUrl: urlOf("http", config.healthListen, health),
+      ...urls(localAddress),
       ca: certificate.caFile ?? config.tls?.cert ?? "",
-      egressUrl: egress && urlOf("http", egress.listen, egress),
-      webhookUrl: reviews && urlOf("https", reviews.listen, reviews.server),
     }),
+    /** As `ready`, with the addresses at which the servers listen, to which nobody may be able to connect. */
+    listens: () => urls((address) => address),
   };
 }
 
 function notConfigured({ awaited = "snapshot", trouble }: ManagerSession): string {
   return `no ${awaited} from the manager yet${trouble === undefined ? "" : `: ${trouble}`}`;
-}
-
-function urlOf(scheme: "http" | "https", { host }: ListenAddress, { port }: { readonly port: number }): string {
-  const isWildcard = host === "0.0.0.0" || host === "::"; // nobody can connect to it
-  return `${scheme}://${formatAddress({ host: isWildcard ? "127.0.0.1" : host, port })}`;
 }

@@ -8,13 +8,25 @@ type AskingState =
 
 export type ReflectorState =
   | AskingState
-  | { readonly kind: "waiting"; readonly failures: number; readonly next: AskingState }
+  | {
+      readonly kind: "waiting";
+      readonly failures: number;
+      /** The server has asked for at least this wait. */
+      readonly retryAfterMs?: number | undefined;
+      readonly next: AskingState;
+    }
   | { readonly kind: "stopped" };
 
 export type ReflectorInput =
   | { readonly kind: "listed"; readonly resourceVersion: string }
   | { readonly kind: "list-failed" }
-  | { readonly kind: "watch-ended"; readonly resourceVersion: string; readonly healthy: boolean; readonly clean: boolean }
+  | {
+      readonly kind: "watch-ended";
+      readonly resourceVersion: string;
+      readonly healthy: boolean;
+      readonly clean: boolean;
+      readonly retryAfterMs?: number | undefined;
+    }
   | { readonly kind: "watch-expired"; readonly healthy: boolean }
   | { readonly kind: "waited" }
   | { readonly kind: "stop" };
@@ -42,7 +54,7 @@ export function nextReflectorState(state: ReflectorState, input: ReflectorInput)
       if (state.kind !== "watching") return state;
       const failures = (input.healthy ? 0 : state.failures) + (input.clean && input.healthy ? 0 : 1);
       const then = { kind: "watching", resourceVersion: input.resourceVersion, failures } as const;
-      return failures === 0 ? then : wait(then);
+      return failures === 0 ? then : wait(then, input.retryAfterMs);
     }
     // Watching => Listing when the version has expired (410): immediately if the watch had worked, otherwise
     // after a wait
@@ -60,6 +72,6 @@ export function nextReflectorState(state: ReflectorState, input: ReflectorInput)
   }
 }
 
-function wait(next: AskingState): ReflectorState {
-  return { kind: "waiting", failures: next.failures, next };
+function wait(next: AskingState, retryAfterMs?: number): ReflectorState {
+  return { kind: "waiting", failures: next.failures, retryAfterMs, next };
 }

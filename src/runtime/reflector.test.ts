@@ -1,19 +1,20 @@
+import { pino } from "pino";
 import { expect, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../test/support/fake-kube-client.ts";
 import { MeshError } from "../base/errors.ts";
-import { silentLogger } from "../base/log.ts";
+import { LOG_FORMAT, silentLogger } from "../base/log.ts";
 import { PODS } from "../kube/client/resources.ts";
 import { StatusError } from "../kube/status.ts";
 import { createReflector, dropUnreadMetadata } from "./reflector.ts";
 
 const pod = (name: string, phase = "Running") => ({ metadata: { namespace: "a", name }, status: { phase } });
 
-async function setUp() {
+async function setUp(log = silentLogger()) {
   const clock = createFakeClock();
   const client = createFakeKubeClient();
   const stopper = new AbortController();
-  const reflector = createReflector({ client, resource: PODS, clock, random: () => 0, log: silentLogger() });
+  const reflector = createReflector({ client, resource: PODS, clock, random: () => 0, log });
   const changes: string[] = [];
   reflector.store.onChange(({ type, object }) => changes.push(`${type} ${object.metadata.name}`));
   client.put(PODS, pod("x"));
@@ -67,6 +68,23 @@ test("a broken watch continues after a wait, without a lost change", async () =>
   expect(take()).toEqual(["added x"]);
   await clock.advance(500);
   expect(take()).toEqual(["added y"]);
+  await reflector.stop();
+});
+
+test("a watch that the server refuses for a while continues after that time, and is logged without a stack", async () => {
+  const lines: string[] = [];
+  const log = pino(LOG_FORMAT, { write: (line: string) => void lines.push(line) });
+  const { reflector, client, clock, take, verbs, start } = await setUp(log);
+  await start();
+  client.endWatches(new StatusError("TooManyRequests", "storage is (re)initializing", { retryAfterSeconds: 3 }));
+  client.put(PODS, pod("y"));
+  await clock.advance(2_900);
+  expect(verbs()).toEqual(["list", "watch"]);
+  await clock.advance(200);
+  expect(take()).toEqual(["added x", "added y"]);
+  const parsed = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(parsed).toMatchObject([{ level: "info", reason: "storage is (re)initializing", waitMs: 3_000 }]);
+  expect(parsed[0]).not.toHaveProperty("err");
   await reflector.stop();
 });
 

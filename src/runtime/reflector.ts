@@ -1,12 +1,13 @@
 // Keeps a store equal to a collection of the API server with a list and then watches. Invariant: no event is
 // lost or invented, and after each list the store equals the list. reflector-state.ts makes the decisions.
 import { backoffMs, type Clock, type Random, sleep } from "../base/clock.ts";
-import { isMeshError, MeshError } from "../base/errors.ts";
+import { errorMessage, isMeshError, MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
 import type { Logger } from "../base/log.ts";
 import { type Resource, resourceName } from "../kube/client/resource.ts";
+import { retryAfterMs } from "../kube/client/response-error.ts";
 import type { KubeClient, SelectorOptions } from "../kube/client/types.ts";
-import { isStatus } from "../kube/status.ts";
+import { isStatus, StatusError } from "../kube/status.ts";
 import type { KubeObject } from "../kube/types.ts";
 import { initialReflectorState, nextReflectorState, type ReflectorInput, type ReflectorState } from "./reflector-state.ts";
 import { createStore, type Store } from "./store.ts";
@@ -51,13 +52,17 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       case "watching":
         return watch(state.resourceVersion, signal);
       case "waiting":
-        await sleep(clock, backoffMs(state.failures - 1, BACKOFF, random), signal).catch(() => {});
+        await sleep(clock, waitOf(state), signal).catch(() => {});
         return { kind: "waited" };
       case "stopped":
         return { kind: "stop" };
       default:
         return state satisfies never;
     }
+  }
+
+  function waitOf({ failures, retryAfterMs: askedMs = 0 }: Extract<ReflectorState, { kind: "waiting" }>): number {
+    return Math.max(backoffMs(failures - 1, BACKOFF, random), Math.min(askedMs, BACKOFF.maxMs));
   }
 
   async function list(signal: AbortSignal): Promise<ReflectorInput> {
@@ -100,8 +105,11 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
         log.info({ err: error, resourceVersion }, "watch expired, listing again");
         return { kind: "watch-expired", healthy: healthy() };
       }
-      if (!signal.aborted) log.warn({ err: error }, "watch failed");
-      return { kind: "watch-ended", resourceVersion, healthy: healthy(), clean: false };
+      const askedMs = error instanceof StatusError ? retryAfterMs(error) : undefined;
+      // An API server that starts, or that has just got the resource's CRD, refuses watches for a second.
+      if (askedMs !== undefined) log.info({ reason: errorMessage(error), waitMs: askedMs }, "watch refused for now");
+      else if (!signal.aborted) log.warn({ err: error }, "watch failed");
+      return { kind: "watch-ended", resourceVersion, healthy: healthy(), clean: false, retryAfterMs: askedMs };
     }
   }
 

@@ -87,25 +87,24 @@ export function createController(
   }
 
   async function reconcile(key: string, release: () => void): Promise<void> {
-    const request = parseRequest(key);
     const startedMs = clock.monotonicMs();
     metrics?.active.inc({ controller: name });
-    const outcome = await attempt(request, release);
+    const outcome = await attempt(key, release);
     metrics?.active.dec({ controller: name });
     metrics?.duration.observe({ controller: name }, (clock.monotonicMs() - startedMs) / 1000);
     if (outcome.result === "canceled") return;
     metrics?.reconciles.inc({ controller: name, result: outcome.result });
-    if (outcome.result === "error") retry(key, request, outcome.error);
+    if (outcome.result === "error") retry(key, outcome.error);
     else queue.forget(key);
     if (outcome.result === "requeue_after") queue.addAfter(key, outcome.afterMs);
   }
 
   /** Calls the reconciler once. Never rejects. */
-  async function attempt(request: Request, release: () => void): Promise<Outcome> {
+  async function attempt(key: string, release: () => void): Promise<Outcome> {
     if (work.signal.aborted) return { result: "canceled" }; // taken from the queue during a stop
-    const limit = timeoutMs === undefined ? undefined : startLimit(timeoutMs, request, release);
+    const limit = timeoutMs === undefined ? undefined : startLimit(timeoutMs, key, release);
     try {
-      const { requeueAfterMs } = await reconciler.reconcile(request, limit?.signal ?? work.signal);
+      const { requeueAfterMs } = await reconciler.reconcile(parseRequest(key), limit?.signal ?? work.signal);
       return requeueAfterMs === undefined ? { result: "success" } : { result: "requeue_after", afterMs: requeueAfterMs };
     } catch (error) {
       return work.signal.aborted ? { result: "canceled" } : { result: "error", error };
@@ -115,16 +114,13 @@ export function createController(
   }
 
   /** A signal that fires at a stop, or at the timeout. */
-  function startLimit(limitMs: number, request: Request, release: () => void) {
+  function startLimit(limitMs: number, object: string, release: () => void) {
     const expired = new AbortController();
     let timer = clock.after(limitMs, () => {
       expired.abort(new MeshError("RECONCILE_TIMEOUT", `reconciling: not done after ${limitMs} ms`));
       metrics?.timeouts.inc({ controller: name });
       timer = clock.after(STUCK_AFTER_MS, () => {
-        log.error(
-          { ...request, timeoutMs },
-          "reconcile ignores its signal: its object waits for it, other objects are reconciled",
-        );
+        log.error({ object, timeoutMs }, "reconcile ignores its signal: its object waits for it, other objects are reconciled");
         release();
       });
     });
@@ -132,18 +128,18 @@ export function createController(
   }
 
   /** Queues the object again after a backoff that grows with each failure, except after a terminal error. */
-  function retry(key: string, request: Request, error: unknown): void {
+  function retry(key: string, error: unknown): void {
     metrics?.errors.inc({ controller: name });
     if (error instanceof TerminalError) {
       metrics?.terminalErrors.inc({ controller: name });
       queue.forget(key);
-      log.error({ err: error, ...request }, "reconcile failed for good");
+      log.error({ err: error, object: key }, "reconcile failed for good");
       return;
     }
     const delayMs = Math.round(queue.addRateLimited(key));
     // A conflict is normal: another writer was first, and the retry reads what it wrote.
-    if (isStatus(error, "Conflict")) log.debug({ err: error, ...request, delayMs }, "reconcile conflicted");
-    else log.warn({ err: error, ...request, delayMs }, "reconcile failed");
+    if (isStatus(error, "Conflict")) log.debug({ err: error, object: key, delayMs }, "reconcile conflicted");
+    else log.warn({ err: error, object: key, delayMs }, "reconcile failed");
   }
 
   return {

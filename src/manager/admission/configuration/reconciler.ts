@@ -51,7 +51,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
     const written = await ensure(client, resource, store.get(name), desired, { signal });
     if (written === undefined) return;
     writes = [...writes, clock.monotonicMs()];
-    log.info({ name, webhooks: desired.webhooks?.length }, "webhook configuration written");
+    log.info({ configuration: name, webhooks: desired.webhooks?.length }, "webhook configuration written");
   }
 
   // One object contains all entries, each with the CA bundle, so etcd's size limit bounds the number of apps.
@@ -63,7 +63,7 @@ export function createWebhookConfigurationReconciler(options: WebhookConfigurati
       size.isTooLarge = isTooLarge(error);
       if (size.isTooLarge) {
         const [entries, bytes] = [desired.webhooks?.length, JSON.stringify(desired).length];
-        log.error({ name: MUTATING_NAME, entries, bytes, bundleBytes: identity.trustPem.length }, TOO_LARGE);
+        log.error({ configuration: MUTATING_NAME, entries, bytes, bundleBytes: identity.trustPem.length }, TOO_LARGE);
       }
       throw error;
     }

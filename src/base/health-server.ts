@@ -3,7 +3,7 @@
 // loopback (`kubectl port-forward`), not for the pod network, another mesh's sidecar or a browser.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createClientPace } from "./client-pace.ts";
-import { type Clock, systemClock } from "./clock.ts";
+import { type Clock, sleep, systemClock } from "./clock.ts";
 import { clientAddress, createPlaces } from "./connection-places.ts";
 import { isMeshError } from "./errors.ts";
 import { GUARDED_SERVER, guardConnections } from "./guard-connections.ts";
@@ -48,6 +48,9 @@ const KEEP_ALIVE_MS = 5_000;
 const ANSWER_MS = 10_000;
 /** How long scrapes from outside get the same page, which can take tens of milliseconds of the event loop. */
 const METRICS_MS = 1_000;
+/** How often the answer to a start-up probe that waits is looked for. */
+const START_LOOK_MS = 50;
+const MAX_START_SECONDS = 60;
 /** How often Node checks the timeouts of connections. */
 const CHECK_MS = 1_000;
 
@@ -66,7 +69,8 @@ export function createHealthServer(options: HealthServerOptions): HealthServer {
   const shared = renderedOnce(() => registry.metrics(), clock);
   const routes: Readonly<Record<string, Route>> = {
     "/healthz": () => ({ status: 200, body: "ok" }),
-    "/startupz": () => {
+    "/startupz": async (req, res) => {
+      await untilStarted(notStarted, secondsOf(req), res, clock);
       const why = notStarted();
       return { status: why === undefined ? 200 : 500, body: why ?? "ok" };
     },
@@ -121,6 +125,21 @@ export function createHealthServer(options: HealthServerOptions): HealthServer {
     },
     stop: () => listener.close(),
   };
+}
+
+/**
+ * Resolves with the start, after the time that the probe gives, or when its client is gone. A kubelet that is
+ * answered 500 writes a Warning Event and asks again a second later.
+ */
+async function untilStarted(notStarted: () => string | undefined, seconds: number, res: ServerResponse, clock: Clock) {
+  const endMs = clock.monotonicMs() + seconds * 1_000;
+  while (notStarted() !== undefined && clock.monotonicMs() < endMs && !res.destroyed) await sleep(clock, START_LOOK_MS);
+}
+
+/** `seconds` of the query; 0 without it. */
+function secondsOf({ url = "" }: IncomingMessage): number {
+  const seconds = Number(new URL(url, "http://localhost").searchParams.get("seconds") ?? 0);
+  return seconds > 0 ? Math.min(seconds, MAX_START_SECONDS) : 0;
 }
 
 function renderedOnce(render: () => Promise<string>, clock: Clock): () => Promise<string> {

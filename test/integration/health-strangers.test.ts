@@ -105,3 +105,22 @@ it("an unfinished head and a connection without a byte end after their time", { 
   });
   await eventually(() => sockets.every(({ destroyed, readyState }) => destroyed || readyState === "closed"), 20_000);
 });
+
+it("a start-up probe that gives a time is answered at the start, or with 500 after that time", async () => {
+  let reason: string | undefined = "no routes yet";
+  const listen = { host: "127.0.0.1", port: 0 };
+  const starting = createHealthServer({ listen, registry: createRegistry("test", "0"), notReady: () => reason });
+  await starting.start(new AbortController().signal);
+  const ask = (query: string) => probe({}, { port: starting.port, path: `/startupz${query}` });
+  expect(await ask("")).toBe(500);
+  expect(await ask("?seconds=x")).toBe(500);
+  const beganMs = performance.now();
+  expect(await ask("?seconds=0.2")).toBe(500);
+  expect(performance.now() - beganMs).toBeGreaterThan(190);
+  const waiting = ask("?seconds=20");
+  await sleep(100);
+  reason = undefined;
+  expect(await waiting).toBe(200);
+  expect(performance.now() - beganMs).toBeLessThan(10_000);
+  await starting.stop();
+});

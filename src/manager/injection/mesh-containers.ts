@@ -22,11 +22,19 @@ import type { Plan } from "./plan.ts";
 import type { Container, EnvVar, Lifecycle, VolumeMount } from "./pod-manifest.ts";
 import type { Intercepted } from "./webhook-port.ts";
 
+/**
+ * The proxy answers the start-up probe when it has started, or after this time: a start within it is no
+ * failure, which would be a Warning Event of each pod, and is known at once.
+ */
+const START_SECONDS = 20;
+/** In the first second the process does not listen yet. */
+const START = { initialDelaySeconds: 1, periodSeconds: 1, timeoutSeconds: START_SECONDS + 5, failureThreshold: 3600 };
+
 /** The duration of the proxy's drain, with a margin (src/proxy/config.ts, drainMs). */
 const DRAIN_SECONDS = 10;
 
 export function proxyContainer(plan: Plan): Container {
-  const [started, ready, healthy] = ["/startupz", "/readyz", "/healthz"].map((path) => ({
+  const [started, ready, healthy] = [`/startupz?seconds=${START_SECONDS}`, "/readyz", "/healthz"].map((path) => ({
     httpGet: { path, port: HEALTH_PORT, scheme: "HTTP" },
   }));
   return {
@@ -40,7 +48,7 @@ export function proxyContainer(plan: Plan): Container {
     resources: plan.resources,
     // The operator waits until the proxy has a snapshot and a certificate, which a restart would not bring
     // earlier. It does not wait for the certificate of its own webhooks, which it may write itself.
-    ...(plan.native ? { startupProbe: { ...started, periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 3600 } } : {}),
+    ...(plan.native ? { startupProbe: { ...started, ...START } } : {}),
     readinessProbe: { ...ready, periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 3 },
     livenessProbe: { ...healthy, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
     securityContext: {

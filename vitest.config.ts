@@ -30,6 +30,20 @@ export default defineConfig({
           ...WAITING,
         },
       },
+      // Only in the namespaces that `npm run test:node` makes.
+      ...(process.env.CTRLMESH_REAL_NODE === undefined
+        ? []
+        : [
+            {
+              test: {
+                name: "node",
+                include: ["test/real-node/*.test.ts"],
+                hookTimeout: 600_000,
+
+                fileParallelism: false,
+              },
+            },
+          ]),
       { test: { name: "e2e", include: ["test/e2e/*.test.ts"], ...E2E_TIMES, ...WAITING } },
       {
         test: {

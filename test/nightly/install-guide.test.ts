@@ -6,10 +6,10 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { blocksOf, readDocument } from "../support/doc-blocks.ts";
 import { GUIDE, type GuideSection } from "../support/docs-guide.ts";
 import { eventually } from "../support/eventually.ts";
 import { goProgram } from "../support/go-build.ts";
+import { follow as followGuide, RETRY_MS, stepsOf } from "../support/guide-steps.ts";
 import { MESH_NAMESPACE, REGISTRY } from "../support/helm.ts";
 import { LEFT_BY_KUSION_STACK } from "../support/install/left-by-kusion-stack.ts";
 import { operatorImage } from "../support/install/operator.ts";
@@ -17,10 +17,6 @@ import { type InstalledMesh, startInstalledMesh } from "../support/install/world
 import { describeWithTestNode } from "../support/requirements.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** Commands that change nothing. A reader repeats such a command until the expected output appears. */
-const READS = /^(kubectl (\S+ )*(get|wait) .*\n)+$/;
-/** Enough for an operator to acquire a released lock, and to read a namespace that has moved. */
-const RETRY_MS = 15_000;
 /** No pod is restarted for a namespace that is younger (docs/concepts/handover.md). A reader takes longer to come this far. */
 const NEW_NAMESPACE_MS = 10_000;
 const TIMEOUT_MS = 300_000;
@@ -32,12 +28,6 @@ const HELM = `helm() {
 interface Reconciled {
   readonly metadata: { readonly generation: number };
   readonly status?: { readonly observedGeneration?: number; readonly reconciledBy?: string };
-}
-
-interface Step {
-  readonly commands: string;
-  readonly isRefused: boolean;
-  readonly output: string | undefined;
 }
 
 describeWithTestNode("the quickstart, and the tasks behind it", () => {
@@ -59,15 +49,7 @@ describeWithTestNode("the quickstart, and the tasks behind it", () => {
     });
     return stdout;
   };
-  const follow = async (sections: readonly GuideSection[]) => {
-    for (const { commands, output } of stepsOf(sections).filter(({ isRefused }) => !isRefused)) {
-      const run = async () => {
-        const stdout = await bash(commands);
-        if (output !== undefined) expect(shapeOf(stdout)).toEqual(shapeOf(output));
-      };
-      await (READS.test(commands) ? eventually(run, RETRY_MS) : run());
-    }
-  };
+  const follow = (sections: readonly GuideSection[]) => followGuide(sections, bash);
   const reconciledBy = () => mesh.run("get", "foo", "b", "-n", "team-b", "-o", "jsonpath={.status.reconciledBy}");
 
   it("installs the mesh", { timeout: TIMEOUT_MS }, () => follow(GUIDE.install));
@@ -203,31 +185,3 @@ describeWithTestNode("the quickstart, and the tasks behind it", () => {
     expect(await mesh.run(...shards, "-o", "jsonpath={.items[*].metadata.finalizers}")).not.toContain("kusionstack");
   });
 });
-
-function stepsOf(sections: readonly GuideSection[]): readonly Step[] {
-  return sections.flatMap(({ page, section }) => {
-    const own = blocksOf(readDocument(page)).filter((block) => block.section === section);
-    return own.flatMap(({ info, text }, at) => {
-      const next = own[at + 1];
-      const output = next?.info === "text" ? next.text : undefined;
-      return info === "sh" || info === "sh refused" ? [{ commands: text, isRefused: info !== "sh", output }] : [];
-    });
-  });
-}
-
-/** The lines of an output without pods' hashes and times, sorted, since hashes decide the order of pods. */
-function shapeOf(output: string): string[] {
-  const lines = output.trim().split("\n");
-  return lines
-    .map((line) =>
-      line
-        .replace(/_[0-9a-f-]{36}/g, "_UID")
-        .replace(/-[bcdfghjklmnpqrstvwxz2456789]{7,10}-[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])/g, "-POD")
-        .replace(/\b\d+(\.\d+)? ms\b/g, "T")
-        .replace(/\b(\d+m)?\d+s\b/g, "T")
-        .replace(/route \d+/g, "route N")
-        .replace(/\s+/g, " ")
-        .trim(),
-    )
-    .sort();
-}

@@ -37,17 +37,39 @@ export const GO_FLAGS: readonly string[] = ["-trimpath"];
  * The path of the built program. The first build takes minutes on a cold cache.
  * @throws Error with the compiler's output
  */
-export async function goProgram(program: GoProgram): Promise<string> {
-  const folder = join(ROOT, program);
-  const binary = join(cacheDir(), `${basename(program)}-${sourceHash([folder], { isSource })}`);
+export function goProgram(program: GoProgram): Promise<string> {
+  return buildGoPackage({ folder: program, name: basename(program), packagePath: packageOf(program) });
+}
+
+export interface GoPackage {
+  /** The folder of the module that requires the package. */
+  readonly folder: string;
+  /** What the binary's name begins with. */
+  readonly name: string;
+  /** The package, or "." for the module's own. */
+  readonly packagePath: string;
+  /** Further flags of the build. */
+  readonly flags?: readonly string[];
+  /** Further flags of the linker. */
+  readonly linkerFlags?: string;
+  /** Without cgo the binary needs no libraries, but Go compiles more packages anew. */
+  readonly isStatic?: boolean;
+}
+
+/** The path of the built package, which is in the cache under the hash of its module. @throws Error with the compiler's output */
+export async function buildGoPackage(goPackage: GoPackage): Promise<string> {
+  const { folder, name, packagePath, flags = [], linkerFlags = "", isStatic = false } = goPackage;
+  const cwd = join(ROOT, folder);
+  const binary = join(cacheDir(), `${name}-${sourceHash([cwd], { isSource, also: [...flags, linkerFlags].join("") })}`);
   if (isBuilt(binary)) return binary;
   makeRoom();
   const partial = `${binary}.${process.pid}`;
-  process.stderr.write(`building ${program} (once for these sources; the control plane takes some minutes on a cold cache)\n`);
+  process.stderr.write(`building ${name} (once for these sources; the control plane takes some minutes on a cold cache)\n`);
   try {
     // Without symbols the control plane is 60 MB smaller.
-    const args = ["build", ...GO_FLAGS, "-ldflags=-s -w", "-o", partial, packageOf(program)];
-    await run("go", args, { cwd: folder, maxBuffer: 64 * 1024 * 1024, timeout: BUILD_TIMEOUT_MS });
+    const args = ["build", ...GO_FLAGS, ...flags, `-ldflags=-s -w ${linkerFlags}`.trimEnd(), "-o", partial, packagePath];
+    const env = isStatic ? { ...process.env, CGO_ENABLED: "0" } : process.env;
+    await run("go", args, { cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: BUILD_TIMEOUT_MS });
     renameSync(partial, binary);
   } finally {
     rmSync(partial, { force: true });

@@ -40,6 +40,18 @@ export async function startInstalledMesh({
   const cluster = await startTestCluster({
     images: { [meshImage("proxy", VERSION)]: proxy, [meshImage("manager", VERSION)]: manager, [OPERATOR_IMAGE]: operator },
   });
+  const mesh = meshOn(cluster);
+  try {
+    if (install) await installChart(mesh, values);
+  } catch (error) {
+    await mesh.stop();
+    throw error;
+  }
+  return mesh;
+}
+
+/** kubectl on a cluster, as a user has it. */
+export function meshOn(cluster: TestCluster): InstalledMesh {
   const { kubeconfig } = cluster.kube;
   const run = (...args: string[]) => kubectl(kubeconfig, args);
   const mesh: InstalledMesh = {
@@ -67,12 +79,6 @@ export async function startInstalledMesh({
         .map(({ metadata }) => metadata.name),
     stop: () => cluster.stop(),
   };
-  try {
-    if (install) await installChart(mesh, values);
-  } catch (error) {
-    await mesh.stop();
-    throw error;
-  }
   return mesh;
 }
 

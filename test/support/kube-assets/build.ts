@@ -49,7 +49,7 @@ export async function buildKubeAssets(version: string): Promise<string> {
 }
 
 /** Flags of the linker that make the programs report the version of the module, as released ones do. */
-function versionFlags(module: string): string {
+export function versionFlags(module: string): string {
   const [, patch = "", major = "", minor = ""] =
     /k8s\.io\/kubernetes (v(\d+)\.(\d+)\.\d+)/.exec(readFileSync(join(module, "go.mod"), "utf8")) ?? [];
   const values = { gitVersion: patch, gitMajor: major, gitMinor: minor };

@@ -1,0 +1,68 @@
+// Runs a command in namespaces of its own, in which the node lives: mounts, network, processes, host name, IPC. However it ends, also by kill -9 of
+// this process, the kernel ends all that was started in them. What the kernel keeps, control groups and files, is removed here: at the end, and
+// of a former run that could not, at the start.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { eventually } from "../support/eventually.ts";
+import { makeCgroups, processesInCgroups, removeCgroups } from "./cgroups.ts";
+
+const INSIDE = fileURLToPath(new URL("inside.sh", import.meta.url));
+const PREFIX = "ctrlmesh-real-node-";
+export const NODE_NAME = "node-1";
+export const NODE_ADDRESS = "10.200.0.1";
+
+/**
+ * Runs the command to its end and resolves with its exit code, or 130 after Ctrl-C. `use` gets the node's folder before that is removed.
+ * @throws Error if another run is under way on this machine
+ */
+export async function runInside(command: (folder: string) => readonly string[], use: (folder: string) => void): Promise<number> {
+  await removeRemains();
+  const folder = mkdtempSync(join(tmpdir(), PREFIX));
+  writeFileSync(join(folder, "pid"), String(process.pid));
+  makeCgroups();
+  const namespaces = ["--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"];
+  const args = ["--pdeathsig", "KILL", "unshare", ...namespaces, INSIDE, NODE_NAME, NODE_ADDRESS, folder, ...command(folder)];
+  const child = spawn("setpriv", args, { stdio: ["ignore", "inherit", "inherit"], detached: true });
+  let isStopped = false;
+  const stop = () => {
+    isStopped = true;
+    child.kill("SIGKILL");
+  };
+  process.on("SIGINT", stop).on("SIGTERM", stop);
+  try {
+    const [code] = (await once(child, "exit")) as [number | null];
+    use(folder);
+    return isStopped ? 130 : (code ?? 1);
+  } finally {
+    process.off("SIGINT", stop).off("SIGTERM", stop);
+    await removeCgroups();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Removes what runs have left that were killed. */
+async function removeRemains(): Promise<void> {
+  const folders = readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX));
+  for (const folder of folders.map((name) => join(tmpdir(), name))) {
+    const file = join(folder, "pid");
+    const pid = existsSync(file) ? readFileSync(file, "utf8") : "";
+    if (isTestRun(pid)) throw new Error(`another run of the real node is under way: process ${pid}`);
+    // Its namespaces have just lost their first process.
+    await eventually(() => processesInCgroups().length === 0, { withinMs: 10_000, everyMs: 100 });
+    rmSync(folder, { recursive: true, force: true });
+  }
+  await removeCgroups();
+}
+
+/** False for a later process of the same number. */
+function isTestRun(pid: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("test-node.ts");
+  } catch {
+    return false;
+  }
+}

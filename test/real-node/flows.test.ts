@@ -1,0 +1,25 @@
+// `npm run test:node`: the flows of the documents on a real Kubernetes node, one after the other on one cluster, since each begins where the one
+// before has ended. Runs only in the namespaces that scripts/test-node.ts makes.
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { disturbances } from "./flows/disturbances.ts";
+import { moves } from "./flows/moves.ts";
+import { quickstart } from "./flows/quickstart.ts";
+import { startWorld, type World, wrongWritersOf } from "./world.ts";
+
+const START_MS = 300_000;
+
+describe("on a real node", () => {
+  let world: World;
+  beforeAll(async () => {
+    world = await startWorld(process.env.CTRLMESH_REAL_NODE ?? "");
+  }, START_MS);
+  afterAll(() => world?.changes.stop());
+  const get = () => world;
+
+  quickstart(get);
+  moves(get);
+  disturbances(get);
+  it("only the subset that owned a tenant's namespace wrote there, in all flows so far", () => {
+    expect(wrongWritersOf(world)).toEqual([]);
+  });
+});

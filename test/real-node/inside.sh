@@ -1,0 +1,37 @@
+#!/bin/bash
+# The first process in the namespaces of the node (enter.ts): prepares mounts and network, then runs the given command. When it ends, the
+# kernel ends all other processes, and with them go the namespaces, mounts and network devices.
+# $1: the node's name; $2: its address; $3: a folder for its files; then the command.
+set -euo pipefail
+name=$1 address=$2 folder=$3
+shift 3
+
+mount --make-rshared /
+# Places with fixed paths: sockets, locks and logs of the container runtime and the kubelet.
+mount -t tmpfs -o mode=755 tmpfs /run
+mount -t tmpfs -o mode=755 tmpfs /var/log
+mkdir /run/lock /run/netns
+# The kubelet sets these for the whole machine. Here it sets a copy.
+mkdir -p "$folder/sysctls"
+for path in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes \
+  kernel/random/boot_id; do
+  copy="$folder/sysctls/${path//\//.}"
+  cat "/proc/sys/$path" >"$copy"
+  mount --bind "$copy" "/proc/sys/$path"
+done
+# No server of names can be reached. Questions fail at once.
+echo "nameserver 127.0.0.1" >"$folder/resolv.conf"
+mount --bind "$folder/resolv.conf" /etc/resolv.conf
+
+hostname "$name"
+ip link set lo up
+ip link add node0 type bridge
+ip address add "$address/24" dev node0
+ip link set node0 up
+ip route add default dev node0
+echo 1 >/proc/sys/net/ipv4/ip_forward
+
+# A child, so that this shell collects the processes whose parents have ended.
+status=0
+"$@" || status=$?
+exit "$status"

@@ -1,0 +1,66 @@
+// The programs of the node as processes: starts, stops and restarts each as a service manager would. Their logs are files in the node's folder.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Component, startComponent } from "../support/kube-assets/component.ts";
+import { NODE_ADDRESS, NODE_NAME } from "./enter.ts";
+import { CNI_PROGRAMS } from "./prerequisites.ts";
+import type { NodePrograms } from "./programs.ts";
+import { containerdConfig, kubeletConfig, kubeProxyConfig, podNetwork } from "./settings.ts";
+
+export type ServiceName = "containerd" | "kubelet" | "kube-proxy";
+
+export interface NodeServices {
+  /** Does nothing if it runs. */
+  start(name: ServiceName): void;
+  /** SIGTERM, and SIGKILL after the time. */
+  stop(name: ServiceName, graceMs?: number): Promise<void>;
+  /** The end of a program's log. */
+  log(name: ServiceName, lines?: number): string;
+}
+
+/**
+ * @param kubeconfig of an administrator, who impersonates the identities of kubelet and kube-proxy
+ * @param caFile verifies the API server's client certificate
+ */
+export function createServices(folder: string, programs: NodePrograms, kubeconfig: string, caFile: string): NodeServices {
+  const path = (name: string) => join(folder, name);
+  const write = (name: string, content: object | string) => {
+    writeFileSync(path(name), typeof content === "string" ? content : JSON.stringify(content));
+    return path(name);
+  };
+  mkdirSync(path("cni"), { recursive: true });
+  write("cni/10-pods.conflist", podNetwork(folder));
+  const admin = readFileSync(kubeconfig, "utf8");
+  const nodeUser = write("kubelet.kubeconfig", impersonating(admin, `system:node:${NODE_NAME}`, "system:nodes"));
+  const proxyUser = write("kube-proxy.kubeconfig", impersonating(admin, "system:kube-proxy", "system:authenticated"));
+  const kubelet = ["--config", write("kubelet.json", kubeletConfig(folder, NODE_ADDRESS, caFile)), "--kubeconfig", nodeUser];
+  kubelet.push("--root-dir", path("kubelet"), "--cert-dir", path("kubelet/pki"), `--hostname-override=${NODE_NAME}`);
+  kubelet.push(`--node-ip=${NODE_ADDRESS}`);
+  const args: Readonly<Record<ServiceName, readonly string[]>> = {
+    containerd: ["--config", write("containerd.toml", containerdConfig(folder, CNI_PROGRAMS))],
+    kubelet,
+    // The file is not written again: kube-proxy ends when it changes.
+    "kube-proxy": ["--config", write("kube-proxy.json", kubeProxyConfig(proxyUser, NODE_NAME))],
+  };
+  const running = new Map<ServiceName, Component>();
+  return {
+    start(name) {
+      if (running.has(name)) return;
+      running.set(name, startComponent(name, programs[name], args[name], path(`${name}.log`)));
+    },
+    async stop(name, graceMs = 10_000) {
+      await running.get(name)?.stop(graceMs);
+      running.delete(name);
+    },
+    log: (name, lines = 30) =>
+      readFileSync(path(`${name}.log`), "utf8")
+        .split("\n")
+        .slice(-lines)
+        .join("\n"),
+  };
+}
+
+/** The kubeconfig, with requests in the name of another user. */
+function impersonating(kubeconfig: string, user: string, group: string): string {
+  return kubeconfig.replace(/^( +)(client-certificate-data:)/m, `$1as: ${user}\n$1as-groups: [${group}]\n$1$2`);
+}

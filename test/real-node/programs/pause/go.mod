@@ -1,0 +1,3 @@
+module ctrlmesh.io/test/real-node/pause
+
+go 1.26.0

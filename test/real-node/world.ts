@@ -1,0 +1,117 @@
+// What the flows share: the node, kubectl and the shell of a reader on it, and the measurement of each flow.
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+import type { OwnerChange } from "../chaos/ownership-check.ts";
+import { eventually } from "../support/eventually.ts";
+import { REGISTRY } from "../support/helm.ts";
+import { type InstalledMesh, meshOn } from "../support/install/world.ts";
+import { clusterOf } from "./cluster.ts";
+import { type RealNode, startRealNode } from "./node.ts";
+import { addRow } from "./table.ts";
+import { longestPauseMs, operatorWrites, overlaps, type SteadyChanges, steadyChanges, wrongWriters } from "./writes.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const FLOW_MS = 300_000;
+
+export interface World extends InstalledMesh {
+  readonly node: RealNode;
+  readonly changes: SteadyChanges;
+  /** The tenants' namespaces whose writes are judged, with their owners over time. */
+  readonly owners: Record<string, OwnerChange[]>;
+  /** When the operator's pods had their sidecars. */
+  adoptedMs: number;
+  /** The namespace of the operator's pods, whose restarts are counted. */
+  readonly operatorNamespace: string;
+  /** Runs commands as a reader does, in the folder of the project. Returns what they print. */
+  bash(commands: string): Promise<string>;
+}
+
+export async function startWorld(folder: string): Promise<World> {
+  const startedMs = Date.now();
+  const node = await startRealNode(folder);
+  addRow(folder, { flow: "node up: control plane, images imported, CoreDNS ready", seconds: (Date.now() - startedMs) / 1000 });
+  const env = { ...process.env, KUBECONFIG: node.kube.kubeconfig, REGISTRY };
+  return {
+    ...meshOn(clusterOf(node)),
+    node,
+    changes: steadyChanges(node.kube),
+    owners: {},
+    adoptedMs: 0,
+    operatorNamespace: "foo-system",
+    async bash(commands) {
+      const options = { cwd: ROOT, env, timeout: FLOW_MS, maxBuffer: 16 * 1024 * 1024 };
+      return (await promisify(execFile)("bash", ["-euo", "pipefail", "-c", commands], options)).stdout;
+    },
+  };
+}
+
+/** A test whose time, pauses and restarts are a row of the table, and in which no two pods may write in a namespace at once. */
+export function flow(name: string, world: () => World, work: (world: World) => Promise<void>): void {
+  it(name, { timeout: FLOW_MS + 60_000 }, async () => {
+    const own = world();
+    const before = await podsOf(own);
+    const startedMs = Date.now();
+    await work(own);
+    const endedMs = Date.now();
+    const after = await podsOf(own);
+    const seconds = (endedMs - startedMs) / 1000;
+    const namespaces = Object.keys(own.owners);
+    if (namespaces.length === 0) return addRow(own.node.folder, { flow: name, seconds });
+    await eventually(() => namespaces.every((each) => lastWriteMs(own, each) > endedMs), 30_000);
+    const writes = operatorWrites(own.node.kube, namespaces, startedMs - 5_000);
+    addRow(own.node.folder, {
+      flow: name,
+      seconds,
+      pauseSeconds: longestPauseMs(writes, namespaces, startedMs, endedMs) / 1000,
+      ...changesOf(before, after),
+    });
+    expect(overlaps(writes)).toEqual([]);
+  });
+}
+
+/** Subsets by the names of the quickstart's pods. */
+export function subsetOf(pod: string): string | undefined {
+  if (pod.startsWith("foo-canary-")) return "v2";
+  return pod.startsWith("foo-") ? "" : undefined;
+}
+
+/** All writes since the operator is in the mesh that another subset's pods made, as text. */
+export function wrongWritersOf(world: World): string[] {
+  const namespaces = Object.keys(world.owners);
+  return wrongWriters(operatorWrites(world.node.kube, namespaces, world.adoptedMs), subsetOf, world.owners);
+}
+
+function lastWriteMs(world: World, namespace: string): number {
+  return operatorWrites(world.node.kube, [namespace], 0).at(-1)?.answeredMs ?? 0;
+}
+
+/** The restarts of containers, by the uids of their pods. */
+type Pods = ReadonlyMap<string, number>;
+
+interface PodRestarts {
+  readonly metadata: { readonly uid: string };
+  readonly status: {
+    readonly containerStatuses?: readonly { readonly restartCount: number }[];
+    readonly initContainerStatuses?: readonly { readonly restartCount: number }[];
+  };
+}
+
+async function podsOf(world: World): Promise<Pods> {
+  const { items } = await world.get<{ items: PodRestarts[] }>("pods", "-n", world.operatorNamespace);
+  return new Map(
+    items.map(({ metadata, status }) => {
+      const all = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])];
+      return [metadata.uid, all.reduce((sum, { restartCount }) => sum + restartCount, 0)];
+    }),
+  );
+}
+
+function changesOf(before: Pods, after: Pods): { restarts: number; newPods: number } {
+  const all = [...after];
+  return {
+    restarts: all.reduce((sum, [uid, count]) => sum + count - (before.get(uid) ?? 0), 0),
+    newPods: all.filter(([uid]) => !before.has(uid)).length,
+  };
+}

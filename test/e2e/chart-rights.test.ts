@@ -109,6 +109,23 @@ describeWithKube("a manager with only the chart's permissions", () => {
       expect(now.filter((uid) => before.includes(uid))).toHaveLength(1);
       await expectConverged();
     }, 120_000);
+    // The status says what the API server refuses to a Deployment, and no longer when that is over.
+    const readyText = [
+      "get",
+      "vapp",
+      APP.name,
+      "-n",
+      NAMESPACE,
+      "-o",
+      'jsonpath={.status.conditions[?(@.type=="Ready")].message}',
+    ];
+    const refusal = /; ReplicaSet foo-\w+ cannot create pods: pods "foo-\S+" is forbidden: .*quota.*: tight/;
+    await run("create", "quota", "tight", "-n", NAMESPACE, "--hard=pods=3");
+    await run("scale", "deployment", "foo", "-n", NAMESPACE, "--replicas=3");
+    await eventually(async () => expect(await run(...readyText)).toMatch(refusal), 30_000);
+    await run("scale", "deployment", "foo", "-n", NAMESPACE, "--replicas=2");
+    await eventually(async () => expect(await run(...readyText)).not.toMatch(refusal), 30_000);
+    await run("delete", "quota", "tight", "-n", NAMESPACE);
     await run("delete", "virtualapp", APP.name, "-n", NAMESPACE, "--timeout=60s");
   }, 240_000);
 

@@ -77,6 +77,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     namespaces,
     registry,
     services: { list: () => undefined, forget: () => undefined },
+    replicaSets: { list: () => undefined, forget: () => undefined },
     labels: createLabelStates(new Map()),
     evictor: createEvictor({ client, pods, events, clock, log }),
     events,

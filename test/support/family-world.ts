@@ -55,6 +55,7 @@ export function createFamilyWorld(shards: number, namespaceNames: readonly strin
       namespaces,
       labels: createLabelStates(new Map()),
       services: { list: () => undefined, forget: () => undefined },
+      replicaSets: { list: () => undefined, forget: () => undefined },
       evictor: noEvictor,
       pods: { list: () => [...pods.values()], get: (name) => pods.get(name) },
       past: { gone: () => [], isStatusLate: () => false, mayHaveEarlierRoutes: () => false },

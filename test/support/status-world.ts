@@ -38,6 +38,8 @@ export interface StatusWorld {
   restart: RestartStatus | undefined;
   /** See StatusFacts. */
   labelsAfter: StatusFacts["labelsAfter"];
+  /** See StatusFacts. */
+  refusedPods: string;
   /** The last written status, which a new manager reads. */
   status: AppStatus | undefined;
   nowMs: number;
@@ -89,6 +91,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
     reports: new Map(),
     restart: undefined,
     labelsAfter: undefined,
+    refusedPods: "",
     status: undefined,
     nowMs: Date.UTC(2026, 0, 1),
     reconcile() {
@@ -126,6 +129,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
         words: VIRTUAL_APP_WORDS,
         restart: world.restart,
         labelsAfter: world.labelsAfter,
+        refusedPods: world.refusedPods,
         now: new Date(world.nowMs).toISOString(),
       });
       return world.status;

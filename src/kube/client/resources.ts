@@ -88,6 +88,11 @@ export interface StatefulSet extends KubeObject {
   };
 }
 
+export interface ReplicaSet extends KubeObject {
+  readonly spec?: { readonly template?: { readonly metadata?: { readonly labels?: Readonly<Record<string, string>> } } };
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
 export interface ControllerRevision extends KubeObject {
   /** Of a StatefulSet: a strategic merge patch that replaces its template. */
   readonly data?: { readonly spec?: { readonly template?: Readonly<Record<string, unknown>> } };
@@ -235,6 +240,7 @@ export interface MutatingAdmissionPolicyBinding extends KubeObject {
 export const NAMESPACES = clusterScoped<Namespace>("", "namespaces", "Namespace");
 export const PODS = namespaced<Pod>("", "pods", "Pod");
 export const STATEFUL_SETS = namespaced<StatefulSet>("apps", "statefulsets", "StatefulSet");
+export const REPLICA_SETS = namespaced<ReplicaSet>("apps", "replicasets", "ReplicaSet");
 export const CONTROLLER_REVISIONS = namespaced<ControllerRevision>("apps", "controllerrevisions", "ControllerRevision");
 export const CONFIG_MAPS = namespaced<ConfigMap>("", "configmaps", "ConfigMap");
 export const SECRETS = namespaced<Secret>("", "secrets", "Secret");

@@ -2,10 +2,10 @@
 // all namespaces, the entries of the injecting webhook, and the reports of proxies. Each source kind has a
 // controller of its own.
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
-import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, type Pod } from "../../kube/client/resources.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, type Pod, REPLICA_SETS, SERVICES } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { anyOf, type Controller, changed, controllerOf, generationChanged } from "../../runtime/controller.ts";
-import { parseRequest } from "../../runtime/reconciler.ts";
+import { parseRequest, type Request } from "../../runtime/reconciler.ts";
 import { MUTATING_SELECTOR } from "../admission/configuration/configurations.ts";
 import { createInjectionReady, type InjectionReadyOptions } from "../admission/configuration/injection-ready.ts";
 import type { App, Source } from "../apps/app.ts";
@@ -13,11 +13,12 @@ import type { Compile } from "../apps/compile/compiler.ts";
 import { routesChanged } from "../apps/namespace-log.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { appPods, isPodOf, podViewIn } from "../facts/app-pods.ts";
+import { createAppResources } from "../facts/app-resources.ts";
 import type { PodHistory } from "../facts/pod-history.ts";
-import { createServiceWatch } from "../facts/service-watch.ts";
 import type { LabelStates } from "../labels/label-state.ts";
 import type { ManagerMetrics } from "../metrics/metrics.ts";
 import type { RestarterOptions } from "../restart/restarter.ts";
+import { changesRefusal } from "../status/refused-pods.ts";
 import { createAppReconciler } from "./reconciler.ts";
 
 // Makes a burst of namespaces or acknowledgements one reconcile.
@@ -56,7 +57,8 @@ export function addAppController(source: Source, options: AppControllerOptions):
     const { namespace = "" } = object.metadata;
     return [{ namespace, name: source.appNameOf(object) }, ...refs(appsIn(namespace))];
   };
-  const controller = controllerOf({
+  const enqueue = (app: Request) => controller.enqueue(app);
+  const controller: Controller = controllerOf({
     name: source.controllerName,
     debounceMs: DEBOUNCE_MS,
     concurrency: CONCURRENCY,
@@ -108,9 +110,10 @@ export function addAppController(source: Source, options: AppControllerOptions):
         store: options.informers.store(source.resource),
         namespaces,
         injection,
-        services: createServiceWatch({ ...options, onChange: (app) => controller.enqueue(app) }),
-        onAnswer: (app) => controller.enqueue(app),
-        onCompiled: (app) => controller.enqueue(app),
+        services: createAppResources({ ...options, resource: SERVICES, onChange: enqueue }),
+        replicaSets: createAppResources({ ...options, resource: REPLICA_SETS, onChange: enqueue, matters: changesRefusal }),
+        onAnswer: enqueue,
+        onCompiled: enqueue,
       }),
     );
 

@@ -63,6 +63,7 @@ async function reconciled(given: Readonly<Record<string, Given>>, pods: readonly
     clock,
     labels: createLabelStates(new Map()),
     services: { list: () => undefined, forget: () => undefined },
+    replicaSets: { list: () => undefined, forget: () => undefined },
     evictor: noEvictor,
     apps: createApps({ store: () => configs } as unknown as Informers, [source]),
     pods: { list: () => pods, get: () => pods[0] },

@@ -52,6 +52,7 @@ function setUp(wasListed: boolean, status: VirtualApp["status"] = undefined, com
     namespaces,
     clock,
     services: { list: () => undefined, forget: () => undefined },
+    replicaSets: { list: () => undefined, forget: () => undefined },
     evictor: noEvictor,
     labels: createLabelStates(new Map()),
     pods: { list: () => [unstarted], get: () => unstarted },

@@ -2,7 +2,7 @@
 // Level-based: a restarted manager finds the version of the routes again in the status and in the
 // registrations. Invariant: nothing is awaited between reading the claims and publishing.
 import type { AppStatus } from "../../api/app-status.ts";
-import type { Pod } from "../../kube/client/resources.ts";
+import type { Pod, ReplicaSet, Service } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { lockNameFor } from "../../route/lock.ts";
@@ -14,10 +14,10 @@ import type { InjectionReady } from "../admission/configuration/injection-ready.
 import { type App, type Apps, isHeld, isLive, type PodSelection, type Source } from "../apps/app.ts";
 import { createRoutes, type RoutesOptions } from "../apps/routes.ts";
 import { type AppPod, appPods, appsIn, type PodView, podViewIn } from "../facts/app-pods.ts";
+import type { AppResources } from "../facts/app-resources.ts";
 import type { GonePod, PastOfPods } from "../facts/pod-history.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import { podKey } from "../facts/proxy-facts.ts";
-import type { ServiceWatch } from "../facts/service-watch.ts";
 import type { LabelStates } from "../labels/label-state.ts";
 import { type LabelsStatus, labelsStatus } from "../labels/labels-status.ts";
 import type { ManagerMetrics } from "../metrics/metrics.ts";
@@ -30,6 +30,7 @@ import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import { appStatus, injectionStatus } from "../status/app-status.ts";
 import { conditionOf } from "../status/facts.ts";
 import { webhookVerdict } from "../status/intercepted.ts";
+import { refusedPodsText } from "../status/refused-pods.ts";
 import { createStatusFeed, readStatus, type StatusFeedOptions } from "../status/status-feed.ts";
 import { type AcceptedApp, createAcceptance, type UnplannedFacts } from "./accept-app.ts";
 
@@ -45,7 +46,8 @@ type AppReconcilerOptions = RoutesOptions &
     readonly namespaces: Pick<Store<KubeObject>, "get">;
     readonly registry: ProxyRegistry;
     readonly injection?: InjectionReady | undefined;
-    readonly services: ServiceWatch;
+    readonly services: AppResources<Service>;
+    readonly replicaSets: AppResources<ReplicaSet>;
     readonly labels: Pick<LabelStates, "get">;
   };
 
@@ -56,7 +58,7 @@ interface PublishedRoutes {
 }
 
 export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
-  const { source, apps, pods, past, namespaces, registry, injection, services, labels, clock, log } = options;
+  const { source, apps, pods, past, namespaces, registry, injection, services, replicaSets, labels, clock, log } = options;
   const statuses = createStatusFeed({ ...options, resource: source.resource });
   const restarter = createRestarter(options);
   const routes = createRoutes(options);
@@ -64,7 +66,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
   /** What was last published of each app. The proxies keep the routes of an app that is gone. */
   const issues = new Map<string, Issue>();
   const desiredTables = new Map<string, RouteTable>();
-  const parts = [statuses, routes, acceptance, restarter, injection, services];
+  const parts = [statuses, routes, acceptance, restarter, injection, services, replicaSets];
 
   function send(app: App, plan: AppPlan, ownPods: readonly AppPod[]): number {
     const key = formatRequest(app.ref);
@@ -152,6 +154,8 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       lockName: app.spec?.lockName ?? plan.rules.get(DEFAULT_SUBSET)?.lockName ?? "",
       words: app.words,
       describe: app.spec?.describe,
+      // The pods of a ShardingConfig are those of a StatefulSet.
+      refusedPods: app.pods.statefulSet === undefined ? refusedPodsText(replicaSets.list(app.ref), app.pods) : "",
       webhook: plan.isDissolving ? undefined : webhookVerdictOf(app, published.pods),
       labelsAfter: (before: LabelsStatus | undefined) =>
         labelsStatus(isLive(app) ? (app.spec?.labelled ?? []) : [], (of) => labels.get(of, app.ref), before),

@@ -27,6 +27,8 @@ export interface StatusFacts {
   readonly injection?: Verdict<InjectionReason> | undefined;
   /** The new WebhookIntercepted; undefined if the operator has no webhook server. */
   readonly webhook?: Verdict<WebhookReason> | undefined;
+  /** That the API server refuses pods of a workload, for the end of a message; "" or absent: none is known. */
+  readonly refusedPods?: string;
   /** RFC 3339; with milliseconds if measured times need them. */
   readonly now: string;
 }

@@ -55,6 +55,11 @@ interface Summary {
 }
 
 export function readyVerdict(facts: StatusFacts, summary: Summary): Verdict {
+  const { message, ...verdict } = verdictOf(facts, summary);
+  return { ...verdict, message: message + (facts.refusedPods ?? "") };
+}
+
+function verdictOf(facts: StatusFacts, summary: Summary): Verdict {
   const { counts, handover, converged, urgent, others } = summary;
   const stalled = stalledWait(facts, handover, converged);
   const fault = refusedSnapshot(facts) ?? conflict(facts, counts) ?? urgent[0];

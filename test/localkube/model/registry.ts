@@ -175,6 +175,16 @@ const BUILT_IN: readonly ResourceType[] = [
   }),
   row({
     group: "apps",
+    resource: "replicasets",
+    kind: "ReplicaSet",
+    shortNames: ["rs"],
+    categories: ["all"],
+    status: true,
+    generation: true,
+    columns: [{ name: "Desired", type: "integer", jsonPath: ".spec.replicas" }],
+  }),
+  row({
+    group: "apps",
     resource: "statefulsets",
     kind: "StatefulSet",
     shortNames: ["sts"],

@@ -4,15 +4,15 @@ import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts"
 import { silentLogger } from "../../base/log.ts";
 import { SERVICES } from "../../kube/client/resources.ts";
 import { createInformers } from "../../runtime/informers.ts";
-import { createServiceWatch } from "./service-watch.ts";
+import { createAppResources } from "./app-resources.ts";
 
-it("watches the Services of a namespace as long as an app of it asks, and no others", async () => {
+it("watches a kind in a namespace as long as an app of it asks, and no others", async () => {
   const [clock, client, log] = [createFakeClock(), createFakeKubeClient(), silentLogger()];
   const informers = createInformers({ client, clock, random: () => 0, log });
   await informers.start(new AbortController().signal);
   for (const namespace of ["shop", "elsewhere"]) client.put(SERVICES, { metadata: { namespace, name: "s" } });
   const told: string[] = [];
-  const watch = createServiceWatch({ informers, log, onChange: ({ name }) => told.push(name) });
+  const watch = createAppResources({ resource: SERVICES, informers, log, onChange: ({ name }) => told.push(name) });
   const [one, two] = [
     { namespace: "shop", name: "one" },
     { namespace: "shop", name: "two" },

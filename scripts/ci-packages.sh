@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the tests need and a plain image may lack: network namespaces, the test node
-# (test/node), the processes of the demo, and the environment of the Python clients. Needs root on Debian or Ubuntu;
+# (test/node), the processes of the demo, the environment of the Python clients, and the images' allocator. Needs root on Debian or Ubuntu;
 # elsewhere it does nothing, and the tests report what is missing. kubectl and Go are not installed.
 set -euo pipefail
 
@@ -11,6 +11,7 @@ for program in "${!package_of[@]}"; do
 done
 # Debian's python3 needs this package for virtual environments.
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1 || missing+=(libjemalloc2)
 if [ "${#missing[@]}" -eq 0 ]; then
   echo "nothing is missing"
 elif [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

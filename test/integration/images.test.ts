@@ -25,7 +25,7 @@ import { readPairs } from "../support/dockerfile.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ImageProcess, type ImageProcessOptions, startImage } from "../support/image-process.ts";
 import { imageOf } from "../support/images.ts";
-import { describeWithNetworkNamespaces, itWithProgram } from "../support/requirements.ts";
+import { describeWithNetworkNamespaces, itWithLibrary, itWithProgram } from "../support/requirements.ts";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -226,6 +226,17 @@ describeWithNetworkNamespaces("the images on a read-only root as uid 1359", () =
     const { child } = await start("proxy", { command: ["node", "-e", script] });
     expect(child.ready).toEqual({ uid: 1359, gid: 1359, tried: [], caps: "0000000000000000", noNewPrivs: "1" });
   }, 120_000);
+
+  itWithLibrary("libjemalloc.so.2", "both programs run with jemalloc", async () => {
+    for (const name of ["proxy", "manager"] as const) {
+      const script = `
+        console.log(JSON.stringify({ has: require("node:fs").readFileSync("/proc/self/maps", "utf8").includes("libjemalloc") }));
+        setInterval(() => {}, 60_000);`;
+      const { child } = await start(name, { command: ["node", "-e", script] });
+      expect(child.ready, name).toEqual({ has: true });
+      expect(child.output()).not.toContain("ld.so");
+    }
+  });
 
   itWithProgram("iptables", "the root has the base's iptables", async () => {
     const script = `

@@ -1,6 +1,7 @@
 // The image's way to run a program: Node's flags and the environment, read from its Dockerfile, so that tests and measurements
 // run it as it ships.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readDockerfile, readPairs } from "./dockerfile.ts";
 
@@ -14,8 +15,16 @@ export function readImage(program: "proxy" | "manager"): ProgramImage {
   const text = readFileSync(fileURLToPath(new URL(`../../Dockerfile.${program}`, import.meta.url)), "utf8");
   const { ENTRYPOINT = "[]", ENV = "" } = readDockerfile(text).stages.at(-1)?.instructions ?? {};
   const [, ...args] = JSON.parse(ENTRYPOINT) as string[];
+  const { LD_PRELOAD = "", ...env } = readPairs(ENV);
   return {
     nodeFlags: args.filter((arg) => arg.startsWith("--")),
-    env: readPairs(ENV),
+    env: hasLibrary(LD_PRELOAD) ? { ...env, LD_PRELOAD } : env,
   };
+}
+
+const LIBRARIES = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
+
+/** Without the library that the image names (Debian's libjemalloc2) each program would print a warning, and take more memory. */
+export function hasLibrary(library: string): boolean {
+  return LIBRARIES.some((folder) => existsSync(join(folder, library)));
 }

@@ -5,6 +5,7 @@ import { describe, it } from "vitest";
 import { whyNoTestNode } from "../node/prerequisites.ts";
 import { whyNoGo } from "./go-build.ts";
 import { hasKubeAssets } from "./kube-assets/folder.ts";
+import { hasLibrary } from "./program-image.ts";
 import { pythonEnvironment } from "./python.ts";
 
 const isCi = process.env.CI === "true";
@@ -22,6 +23,13 @@ export function describeWithKube(name: string, body: () => void): void {
 export function itWithProgram(program: string, name: string, body: () => Promise<void>): void {
   const skipped = !isCi && !hasProgram(program);
   if (skipped) process.stderr.write(`SKIPPED (needs ${program}): ${name}\n`);
+  it.skipIf(skipped)(name, body);
+}
+
+/** `it` for tests that need a library of the machine, such as libjemalloc.so.2. In CI the test fails with the reason. */
+export function itWithLibrary(library: string, name: string, body: () => Promise<void>): void {
+  const skipped = !isCi && !hasLibrary(library);
+  if (skipped) process.stderr.write(`SKIPPED (needs ${library}): ${name}\n`);
   it.skipIf(skipped)(name, body);
 }
 

@@ -19,6 +19,7 @@ import type { Discovery } from "../../api-server/discovery.ts";
 import { type Call, type Handler, isResourceCall, type Layer, type ResourceCall } from "../../call/call.ts";
 import { endBySnapshot, endReply } from "../../filter/end-when.ts";
 import { expiredWatch } from "../../filter/expired.ts";
+import { createOwnWrites, type OwnWrites } from "../../filter/own-writes.ts";
 import { createReleaseOrder } from "../../filter/release-order.ts";
 import { countedSource } from "../../http/body-sources.ts";
 import { discardBody } from "../../http/byte-stream.ts";
@@ -41,6 +42,8 @@ export interface IsolateDeps extends ByNamespaceDeps {
   readonly log: Logger;
   readonly random: Random;
   readonly podName: string;
+  /** The writes that clients may wait for; tests may have others. */
+  readonly writes?: OwnWrites;
   /** How many requests may wait at a time. A further one is answered as after its wait. Default 256. */
   readonly maxHeld?: number;
 }
@@ -53,17 +56,25 @@ const MAX_ALL_HELD_BYTES = 32 * 1024 * 1024;
 export function isolate(deps: IsolateDeps): Layer {
   const { session, clock, moves, discovery } = deps;
   const planner = createPlanner();
-  const narrow = createNarrow(deps, planner);
+  const writes = deps.writes ?? createOwnWrites(clock);
+  const narrow = createNarrow({ ...deps, writes }, planner);
   const withWarning = createForeignWrites(clock, deps.log);
   const outlastLoss = createRecentLoss(session, clock);
   const ownEvents = createOwnEvents(session, deps.podName);
   const places = { free: deps.maxHeld ?? MAX_HELD };
 
+  const beginWrite = (info: ResourceInfo, reach: WriteReach) => {
+    const done = session.beginWrite(governingPlace(info.group, info.resource, info), info, reach);
+    const answered = writes.begin(info);
+    return () => {
+      done();
+      answered();
+    };
+  };
   /** @param objects the labels that decide about the call's object */
   const pass = async (call: ResourceCall, reach: WriteReach, send: () => Promise<Reply>, objects?: LabelFilter) => {
     const { info } = call;
-    const done = isAct(info) ? session.beginWrite(governingPlace(info.group, info.resource, info), info, reach) : undefined;
-    const reply = done === undefined ? await send() : await untilWritten(call, send, done);
+    const reply = isAct(info) ? await untilWritten(call, send, beginWrite(info, reach)) : await send();
     return withWarning(call, whileAllowed(reply, call, session, objects));
   };
   const allow = (call: ResourceCall, scope: ResourceScope, reach: WriteReach, next: Handler): Promise<Reply> =>
@@ -154,7 +165,7 @@ export function isolate(deps: IsolateDeps): Layer {
   };
 }
 
-function createNarrow(deps: IsolateDeps, planner: Planner) {
+function createNarrow(deps: IsolateDeps & { readonly writes: OwnWrites }, planner: Planner) {
   const send = createServerSideFilter(deps);
   const byNamespace = createByNamespace(deps);
   const heldBudget = { maxBytes: MAX_ALL_HELD_BYTES, bytes: 0 };

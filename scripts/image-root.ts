@@ -2,8 +2,8 @@
 // base. `node scripts/image-root.ts proxy|manager [--out DIR]` prints the folder; tests use buildImageRoot.
 //
 // It runs the same COPY and RUN, in the same order, from the same sources, with three replacements. The base image is this
-// machine with the repository's Node. `npm ci` is this repository's own node_modules, which is linked. A RUN of
-// the last stage changes the base's system; it is only reported (`notPerformed`).
+// machine with the repository's Node. `npm ci` is this repository's own node_modules, which is linked. The stage `system` makes the
+// root of the base's system, which is this machine's: the result has what the Dockerfile adds to it.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
@@ -16,6 +16,7 @@ import type { Program } from "./build/bundle.ts";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const SYSTEM = "system";
 const RUN_TIMEOUT_MS = 5 * 60_000;
 
 export type ImageName = Program;
@@ -24,7 +25,6 @@ export interface ImageRoot {
   /** The folder with the image's paths, such as app/dist. */
   readonly dir: string;
   readonly last: Stage;
-  readonly notPerformed: readonly string[];
 }
 
 export function readImage(name: ImageName): Dockerfile {
@@ -36,7 +36,6 @@ export async function buildImageRoot(name: ImageName): Promise<ImageRoot> {
   const { stages } = readImage(name);
   const last = stages.at(-1);
   if (last === undefined) throw new Error(`Dockerfile.${name} has no stage`);
-  const notPerformed = last.steps.flatMap(({ instruction, text }) => (instruction === "RUN" ? [text] : []));
   const dir = join(cacheDir(), `image-${name}-${hashOf(name, stages)}`);
   if (!isBuilt(dir)) {
     makeRoom();
@@ -47,25 +46,25 @@ export async function buildImageRoot(name: ImageName): Promise<ImageRoot> {
         const root = join(work, String(index));
         mkdirSync(root, { recursive: true });
         if (stage.name !== undefined) roots.set(stage.name, root);
-        await performStage(stage, root, roots, stage === last);
+        if (stage.name !== SYSTEM) await performStage(stage, root, roots);
       }
       publish(join(work, String(stages.length - 1)), dir);
     } finally {
       rmSync(work, { recursive: true, force: true });
     }
   }
-  return { dir, last, notPerformed };
+  return { dir, last };
 }
 
-async function performStage(stage: Stage, root: string, roots: ReadonlyMap<string, string>, isLast: boolean): Promise<void> {
+async function performStage(stage: Stage, root: string, roots: ReadonlyMap<string, string>): Promise<void> {
   let cwd = root;
   for (const step of stage.steps) {
     if (step.instruction === "WORKDIR") {
       cwd = join(root, step.text);
       mkdirSync(cwd, { recursive: true });
-    } else if (step.copy !== undefined) {
+    } else if (step.copy !== undefined && step.copy.from !== SYSTEM) {
       copy(step, cwd, roots);
-    } else if (step.instruction === "RUN" && !isLast) {
+    } else if (step.instruction === "RUN") {
       await perform(step.text, cwd);
     }
   }
@@ -131,8 +130,7 @@ if (import.meta.main) {
     console.error("usage: node scripts/image-root.ts proxy|manager [--out DIR]");
     process.exit(64);
   }
-  const { dir, notPerformed } = await buildImageRoot(name);
+  const { dir } = await buildImageRoot(name);
   if (values.out !== undefined) cpSync(dir, values.out, { recursive: true, verbatimSymlinks: true });
-  for (const command of notPerformed) console.error(`not performed: RUN ${command}`);
   console.log(values.out ?? dir);
 }

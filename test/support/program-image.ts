@@ -15,7 +15,7 @@ export function readImage(program: "proxy" | "manager"): ProgramImage {
   const text = readFileSync(fileURLToPath(new URL(`../../Dockerfile.${program}`, import.meta.url)), "utf8");
   const { ENTRYPOINT = "[]", ENV = "" } = readDockerfile(text).stages.at(-1)?.instructions ?? {};
   const [, ...args] = JSON.parse(ENTRYPOINT) as string[];
-  const { LD_PRELOAD = "", ...env } = readPairs(ENV);
+  const { LD_PRELOAD = "", PATH: _, ...env } = readPairs(ENV);
   return {
     nodeFlags: args.filter((arg) => arg.startsWith("--")),
     env: hasLibrary(LD_PRELOAD) ? { ...env, LD_PRELOAD } : env,

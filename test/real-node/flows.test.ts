@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { disturbances } from "./flows/disturbances.ts";
 import { moves } from "./flows/moves.ts";
 import { quickstart } from "./flows/quickstart.ts";
+import { starts } from "./flows/starts.ts";
 import { startWorld, type World, wrongWritersOf } from "./world.ts";
 
 const START_MS = 300_000;
@@ -17,6 +18,7 @@ describe("on a real node", () => {
   const get = () => world;
 
   quickstart(get);
+  starts(get);
   moves(get);
   disturbances(get);
   it("only the subset that owned a tenant's namespace wrote there, in all flows so far", () => {

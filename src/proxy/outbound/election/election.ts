@@ -12,6 +12,7 @@ import type { Reply } from "../../http/handler.ts";
 import type { ReportSink, Session } from "../../session/session.ts";
 import { type AccessTracker, createAccessTracker } from "./access-tracker.ts";
 import { createLeaderTracker, type LeaderTracker } from "./leader-tracker.ts";
+import { checkCandidate } from "./lease-candidates.ts";
 import { collection, namedWatch, selectedLock } from "./lock-collection.ts";
 import type { LockGate } from "./lock-gate.ts";
 import { isOnlySubset, type LockTouch, mayShowLocks, touchOf } from "./lock-names.ts";
@@ -64,6 +65,7 @@ export function election({ session, reports, gate, clock, log }: ElectionDeps): 
     const { info } = call;
     const touch = touchOf(snapshot, info);
     if (touch.kind === "none") {
+      checkCandidate(call, snapshot);
       const isFree = info.verb === "watch" && mayShowLocks(snapshot, info) && isOnlySubset(snapshot);
       if (isFree) return until((now) => !isOnlySubset(now), await next(call), session);
       try {

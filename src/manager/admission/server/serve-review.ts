@@ -117,8 +117,8 @@ function failureOf(code: number): WebhookResult {
 const MAX_LOGGED = 1_000;
 
 function logRefusal(log: Logger, webhook: string, { namespace, name, dryRun }: AdmissionRequest, message: string): void {
-  const [where, object, reason] = [namespace, name, message].map((text = "") => plainText(text, MAX_LOGGED));
-  log.info({ webhook, namespace: where, object, dryRun, reason }, "admission refused");
+  const [where, objectName, reason] = [namespace, name, message].map((text = "") => plainText(text, MAX_LOGGED));
+  log.info({ webhook, namespace: where, objectName, dryRun, reason }, "admission refused");
 }
 
 /** The answer is in memory as text, as bytes, and encrypted. */

@@ -1,6 +1,5 @@
 // A process of the proxy in the model test of watches: the isolate layer, and what it has stored of its moves.
 
-import type { GroupResource } from "../../src/kube/types.ts";
 import type { Handler } from "../../src/proxy/call/call.ts";
 import { createOwnWrites } from "../../src/proxy/filter/own-writes.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
@@ -18,8 +17,8 @@ function contentOf(moves: StoredMoves): StoredMoves {
 export interface ProxyProcess {
   readonly handler: Handler;
   enforce(snapshot: Snapshot): void;
-  /** A write of the pod is sent. Returns its end. */
-  beginWrite(target: GroupResource): () => void;
+  /** A write of the pod is sent. Returns the function that ends it. */
+  beginWrite(): () => void;
   /** Stored with the last snapshot. */
   readonly stored: { readonly snapshot: Snapshot; readonly moves: StoredMoves };
   /** From this call on, nothing comes out of it any more. */
@@ -73,7 +72,7 @@ export function startProcess(
     get stored() {
       return stored;
     },
-    beginWrite: (target) => writes.begin(target),
+    beginWrite: () => writes.begin(),
     kill() {
       isDead = true;
     },

@@ -29,7 +29,7 @@ const start = { resource, kind, namespace: near };
 
 const command = fc.oneof(
   of(6, "write", { resource, namespace, name: fc.constantFrom("x", "y") }),
-  of(3, "own write", { resource, takesMs: fc.constantFrom(0, 0, 100, 5_000) }),
+  of(3, "own write", { takesMs: fc.constantFrom(0, 0, 100, 5_000) }),
   of(2, "remove", { resource, namespace, name: fc.constantFrom("x", "y") }),
   of(5, "move", { namespace: near, place }),
   of(2, "move far", {}),

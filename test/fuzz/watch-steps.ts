@@ -37,7 +37,7 @@ function stepsOf(world: World): Steps {
   };
   return {
     write: ({ resource, namespace, name }) => histories[resource].write(namespace, name),
-    "own write": ({ resource, takesMs }) => world.ownWrite(resource, takesMs),
+    "own write": ({ takesMs }) => world.ownWrite(takesMs),
     remove: ({ resource, namespace, name }) => histories[resource].remove(namespace, name),
     move: ({ namespace, place }) => move(namespace, place),
     "break during a move"({ client, events, namespace, place }) {
@@ -45,7 +45,7 @@ function stepsOf(world: World): Steps {
       move(namespace, place);
     },
     async "move after an own write"({ client, namespace, place, breaks, killsProxy }) {
-      world.ownWrite("pods", 0);
+      world.ownWrite(0);
       move(namespace, place);
       for (const history of Object.values(histories)) for (const name of NAMESPACES) history.write(name, "x");
       for (let watch = 0; watch < apiServer.openWatches; watch++) apiServer.deliver(watch, 10);

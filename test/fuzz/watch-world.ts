@@ -75,10 +75,9 @@ export class World {
     this.#proxy.enforce(this.#snapshot());
   }
 
-  /** A write through the proxy to a namespace that does not matter. */
-  ownWrite(resource: Resource, takesMs: number): void {
-    const end = this.#proxy.beginWrite({ group: resource === "pods" ? "" : "example.io", resource });
-    this.clock.after(takesMs, end);
+  /** A write of the pod, of any object, that is answered after this time. */
+  ownWrite(takesMs: number): void {
+    this.clock.after(takesMs, this.#proxy.beginWrite());
   }
 
   /** A client that creates an object needs a namespace where it may. */

@@ -86,8 +86,8 @@ export async function startRenewing(
   };
   /** A write of the pod that is answered. */
   const write = (namespace: string) => handler(callOf("PATCH", `/api/v1/namespaces/${namespace}/pods/x`));
-  /** A write of the pod, until its end is called. */
-  const beginWrite = (namespace: string) => writes.begin({ group: "", resource: `pods-of-${namespace}` });
+  /** A write of the pod in flight. Returns the function that ends it. */
+  const beginWrite = () => writes.begin();
   const settle = () => clock.advance(10);
   /** What a client that continues from the version is told before all else. Throws if it has to list. */
   const toldFrom = async (from: number) => {

@@ -42,7 +42,7 @@ export interface IsolateDeps extends ByNamespaceDeps {
   readonly log: Logger;
   readonly random: Random;
   readonly podName: string;
-  /** The writes that clients may wait for; tests may have others. */
+  /** The pod's writes whose events clients may wait for. Default: a new record of this layer's writes. */
   readonly writes?: OwnWrites;
   /** How many requests may wait at a time. A further one is answered as after its wait. Default 256. */
   readonly maxHeld?: number;
@@ -65,7 +65,7 @@ export function isolate(deps: IsolateDeps): Layer {
 
   const beginWrite = (info: ResourceInfo, reach: WriteReach) => {
     const done = session.beginWrite(governingPlace(info.group, info.resource, info), info, reach);
-    const answered = writes.begin(info);
+    const answered = writes.begin();
     return () => {
       done();
       answered();
@@ -149,10 +149,10 @@ export function isolate(deps: IsolateDeps): Layer {
   return (next) => async (sent) => {
     if (!isResourceCall(sent) || sent.record.lock || sent.record.excludedBy !== undefined) return next(sent);
     let call: ResourceCall = sent;
-    const event = ownEvents.writeOf(sent);
-    if (event !== undefined) {
+    const eventWrite = ownEvents.writeOf(sent);
+    if (eventWrite !== undefined) {
       const read = await withBytes(sent);
-      const reply = await ownEvents.send(read, event, next);
+      const reply = await ownEvents.send(read, eventWrite, next);
       if (reply !== undefined) return reply;
       call = read;
     }

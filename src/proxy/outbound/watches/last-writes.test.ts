@@ -34,7 +34,7 @@ describe("a watch of a pod that has just written", () => {
 
   it("waits for a write in flight, for a second at most", async () => {
     const { clock, enforce, asked, beginWrite } = await setup();
-    const end = beginWrite("b");
+    const end = beginWrite();
     enforce(LOST);
     await clock.advance(ANSWER_MS - EVENT_MS);
     end();
@@ -42,7 +42,7 @@ describe("a watch of a pod that has just written", () => {
     expect(asked).toHaveLength(1);
     await clock.advance(1);
     expect(asked.slice(1)).toEqual(["list b at 10 Exact", "watch from 10"]);
-    beginWrite("a");
+    beginWrite();
     enforce({ blue: [], defaultSubset: ["a", "b", "n", "m"] });
     await clock.advance(ANSWER_MS + EVENT_MS - 1);
     expect(asked).toHaveLength(3);

@@ -48,7 +48,7 @@ const KEEP_ALIVE_MS = 5_000;
 const ANSWER_MS = 10_000;
 /** How long scrapes from outside get the same page, which can take tens of milliseconds of the event loop. */
 const METRICS_MS = 1_000;
-/** How often the answer to a start-up probe that waits is looked for. */
+/** How often it is checked, while a start-up probe waits, whether the program has started. */
 const START_LOOK_MS = 50;
 const MAX_START_SECONDS = 60;
 /** How often Node checks the timeouts of connections. */
@@ -69,11 +69,7 @@ export function createHealthServer(options: HealthServerOptions): HealthServer {
   const shared = renderedOnce(() => registry.metrics(), clock);
   const routes: Readonly<Record<string, Route>> = {
     "/healthz": () => ({ status: 200, body: "ok" }),
-    "/startupz": async (req, res) => {
-      await untilStarted(notStarted, secondsOf(req), res, clock);
-      const why = notStarted();
-      return { status: why === undefined ? 200 : 500, body: why ?? "ok" };
-    },
+    "/startupz": (req, res) => answerAtStart(notStarted, req, res, clock),
     "/readyz": () => {
       const why = notReady();
       const soon = warning?.();
@@ -128,12 +124,19 @@ export function createHealthServer(options: HealthServerOptions): HealthServer {
 }
 
 /**
- * Resolves with the start, after the time that the probe gives, or when its client is gone. A kubelet that is
- * answered 500 writes a Warning Event and asks again a second later.
+ * Answers as soon as the program has started, or with 500 after the time that the probe gives. A kubelet that gets
+ * 500 writes a Warning Event and asks again a second later.
  */
-async function untilStarted(notStarted: () => string | undefined, seconds: number, res: ServerResponse, clock: Clock) {
-  const endMs = clock.monotonicMs() + seconds * 1_000;
+async function answerAtStart(
+  notStarted: () => string | undefined,
+  req: IncomingMessage,
+  res: ServerResponse,
+  clock: Clock,
+): Promise<Answer> {
+  const endMs = clock.monotonicMs() + secondsOf(req) * 1_000;
   while (notStarted() !== undefined && clock.monotonicMs() < endMs && !res.destroyed) await sleep(clock, START_LOOK_MS);
+  const why = notStarted();
+  return { status: why === undefined ? 200 : 500, body: why ?? "ok" };
 }
 
 /** `seconds` of the query; 0 without it. */

@@ -2,12 +2,12 @@ import { pino } from "pino";
 import { expect, test } from "vitest";
 import { LOG_FORMAT, silentLogger } from "./log.ts";
 
-test("the compiler refuses a field that has the key of every line, which a parser would read in its place", () => {
+test("the compiler refuses a field with a key that every line already has", () => {
   const log = silentLogger();
   const request = { namespace: "shop", name: "app" };
   // @ts-expect-error a line has one name
   log.warn({ name: "app", times: 2 }, "written");
-  // @ts-expect-error in a value that is spread too
+  // @ts-expect-error also in an object that is spread
   log.warn({ ...request, times: 2 }, "written");
   // @ts-expect-error a line has one message
   log.warn({ msg: "text" }, "written");

@@ -43,7 +43,7 @@ export async function runProxy(config: ProxyConfig, { signal, onReady }: RunOpti
     name: "ready",
     async start() {
       const ready = proxy.ready();
-      log.info({ ...ready, ...proxy.listens(), manager: config.manager, apiServer: config.apiServer }, "serving");
+      log.info({ ...ready, ...proxy.listenUrls(), manager: config.manager, apiServer: config.apiServer }, "serving");
       onReady(ready);
     },
     stop: async () => undefined,
@@ -103,16 +103,12 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
     warning: () => certificate.warning,
     pages: debugPages({ session, policies, plans: outbound.plans, accessLog, clock }),
   });
-  const urls = (shown: (address: ListenAddress) => ListenAddress) => {
-    const urlOf = (scheme: "http" | "https", { host }: ListenAddress, { port }: { readonly port: number }) =>
-      `${scheme}://${formatAddress(shown({ host, port }))}`;
-    return {
-      url: urlOf("https", config.listen, outbound.server),
-      healthUrl: urlOf("http", config.healthListen, health),
-      egressUrl: egress && urlOf("http", egress.listen, egress),
-      webhookUrl: reviews && urlOf("https", reviews.listen, reviews.server),
-    };
-  };
+  const urls = (shown: (address: ListenAddress) => ListenAddress) => ({
+    url: urlOf("https", shown(config.listen), outbound.server),
+    healthUrl: urlOf("http", shown(config.healthListen), health),
+    egressUrl: egress && urlOf("http", shown(egress.listen), egress),
+    webhookUrl: reviews && urlOf("https", shown(reviews.listen), reviews.server),
+  });
   const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => outbound.metrics.stop() };
   return {
     /** In the order of their start, for `runGroups`. */
@@ -127,9 +123,13 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
       ...urls(localAddress),
       ca: certificate.caFile ?? config.tls?.cert ?? "",
     }),
-    /** As `ready`, with the addresses at which the servers listen, to which nobody may be able to connect. */
-    listens: () => urls((address) => address),
+    /** The URLs of `ready` with the addresses at which the servers listen, such as 0.0.0.0. */
+    listenUrls: () => urls((address) => address),
   };
+}
+
+function urlOf(scheme: "http" | "https", { host }: ListenAddress, { port }: { readonly port: number }): string {
+  return `${scheme}://${formatAddress({ host, port })}`;
 }
 
 function notConfigured({ awaited = "snapshot", trouble }: ManagerSession): string {

@@ -27,7 +27,7 @@ export function eventWriteOf({ podNamespace }: Pick<Snapshot, "podNamespace">, i
   return verb === "patch" ? { verb, field } : undefined;
 }
 
-/** The kinds of client-go's locks. */
+/** The kinds of client-go's locks, as GROUP KIND. The core group is empty. */
 const LOCK_KINDS: ReadonlySet<string> = new Set(["coordination.k8s.io Lease", " ConfigMap", " Endpoints"]);
 
 /** True for the app's lock, by the name that the operator knows, and for the pod of this name. */

@@ -52,7 +52,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
       case "watching":
         return watch(state.resourceVersion, signal);
       case "waiting":
-        await sleep(clock, waitOf(state), signal).catch(() => {});
+        await sleep(clock, waitMsOf(state), signal).catch(() => {});
         return { kind: "waited" };
       case "stopped":
         return { kind: "stop" };
@@ -61,7 +61,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
     }
   }
 
-  function waitOf({ failures, retryAfterMs: askedMs = 0 }: Extract<ReflectorState, { kind: "waiting" }>): number {
+  function waitMsOf({ failures, retryAfterMs: askedMs = 0 }: Extract<ReflectorState, { kind: "waiting" }>): number {
     return Math.max(backoffMs(failures - 1, BACKOFF, random), Math.min(askedMs, BACKOFF.maxMs));
   }
 

@@ -22,6 +22,11 @@ export function encodingOf(contentType: string | undefined): BodyEncoding {
   return ENCODINGS.get(mediaTypeOf(contentType)) ?? "other";
 }
 
+/** The encoding of a request's body. The API server takes a missing content type for JSON. */
+export function requestEncodingOf(contentType: string | undefined): BodyEncoding {
+  return mediaTypeOf(contentType) === "" ? "json" : encodingOf(contentType);
+}
+
 /**
  * The header without the clauses whose responses cannot be filtered (CBOR, YAML, text). Order, parameters and
  * weights stay. "application/json" if no clause is left.

@@ -1,5 +1,5 @@
-// Reads the name of an Event and the object that it is about. Invariant: an Event that two readers may read
-// differently is undefined.
+// Reads the name of an Event and the object that it is about. Invariant: for an Event that two readers may read
+// differently the result is undefined.
 import { isMeshError } from "../../base/errors.ts";
 import { asBuffer } from "./base/bytes.ts";
 import { codecError, type Encoding, isCodecError } from "./base/types.ts";
@@ -27,10 +27,10 @@ export function readEvent(encoding: Encoding, field: SubjectField, body: Uint8Ar
   }
 }
 
-const REFERENCE = { apiVersion: "text", kind: "text", namespace: "text", name: "text" } as const;
+const REFERENCE_TEXTS = { apiVersion: "text", kind: "text", namespace: "text", name: "text" } as const;
 
 function readJson(field: SubjectField, body: Uint8Array): ReadEvent | undefined {
-  const picker = new JsonPicker({ metadata: { name: "text" }, [field]: REFERENCE });
+  const picker = new JsonPicker({ metadata: { name: "text" }, [field]: REFERENCE_TEXTS });
   picker.scan(asBuffer(body));
   const { picked } = picker;
   const [metadata, subject] = [picked?.metadata, picked?.[field]];
@@ -46,28 +46,28 @@ function textOf(value: Picked[string] | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-// The numbers of generated.proto: of Event (core/v1, events/v1), core/v1 ObjectReference and ObjectMeta.
+// The field numbers of generated.proto, in Event (core/v1 and events/v1), core/v1 ObjectReference and ObjectMeta.
 const METADATA = 1;
 const SUBJECT: Readonly<Record<SubjectField, number>> = { involvedObject: 2, regarding: 8 };
-const OF_REFERENCE = { kind: 1, namespace: 2, name: 3, apiVersion: 5 };
-const OF_METADATA = { name: 1 };
+const REFERENCE_FIELDS = { kind: 1, namespace: 2, name: 3, apiVersion: 5 };
+const METADATA_FIELDS = { name: 1 };
 
 function readProtobuf(field: SubjectField, body: Uint8Array): ReadEvent {
   const { raw } = readEnvelope(body);
   const subject = onlyField(raw, SUBJECT[field]);
   const text = (message: Buffer, number: number) => onlyField(message, number).toString("utf8");
   return {
-    name: text(onlyField(raw, METADATA), OF_METADATA.name),
+    name: text(onlyField(raw, METADATA), METADATA_FIELDS.name),
     subject: {
-      apiVersion: text(subject, OF_REFERENCE.apiVersion),
-      kind: text(subject, OF_REFERENCE.kind),
-      namespace: text(subject, OF_REFERENCE.namespace),
-      name: text(subject, OF_REFERENCE.name),
+      apiVersion: text(subject, REFERENCE_FIELDS.apiVersion),
+      kind: text(subject, REFERENCE_FIELDS.kind),
+      namespace: text(subject, REFERENCE_FIELDS.namespace),
+      name: text(subject, REFERENCE_FIELDS.name),
     },
   };
 }
 
-/** Empty if the field is missing. Of two values, some decoders merge both and others take the last one. */
+/** Empty if the field is missing. @throws MeshError for two values: some decoders merge them, others take the last. */
 function onlyField(message: Buffer, number: number): Buffer {
   let found: Buffer | undefined;
   for (const field of fieldsOf(message)) {

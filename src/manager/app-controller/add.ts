@@ -13,7 +13,7 @@ import type { Compile } from "../apps/compile/compiler.ts";
 import { routesChanged } from "../apps/namespace-log.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { appPods, isPodOf, podViewIn } from "../facts/app-pods.ts";
-import { createAppResources } from "../facts/app-resources.ts";
+import { createKindWatch } from "../facts/kind-watch.ts";
 import type { PodHistory } from "../facts/pod-history.ts";
 import type { LabelStates } from "../labels/label-state.ts";
 import type { ManagerMetrics } from "../metrics/metrics.ts";
@@ -110,8 +110,8 @@ export function addAppController(source: Source, options: AppControllerOptions):
         store: options.informers.store(source.resource),
         namespaces,
         injection,
-        services: createAppResources({ ...options, resource: SERVICES, onChange: enqueue }),
-        replicaSets: createAppResources({ ...options, resource: REPLICA_SETS, onChange: enqueue, matters: changesRefusal }),
+        services: createKindWatch({ ...options, resource: SERVICES, onChange: enqueue }),
+        replicaSets: createKindWatch({ ...options, resource: REPLICA_SETS, onChange: enqueue, matters: changesRefusal }),
         onAnswer: enqueue,
         onCompiled: enqueue,
       }),

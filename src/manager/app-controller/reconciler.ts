@@ -14,7 +14,7 @@ import type { InjectionReady } from "../admission/configuration/injection-ready.
 import { type App, type Apps, isHeld, isLive, type PodSelection, type Source } from "../apps/app.ts";
 import { createRoutes, type RoutesOptions } from "../apps/routes.ts";
 import { type AppPod, appPods, appsIn, type PodView, podViewIn } from "../facts/app-pods.ts";
-import type { AppResources } from "../facts/app-resources.ts";
+import type { KindWatch } from "../facts/kind-watch.ts";
 import type { GonePod, PastOfPods } from "../facts/pod-history.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import { podKey } from "../facts/proxy-facts.ts";
@@ -46,8 +46,8 @@ type AppReconcilerOptions = RoutesOptions &
     readonly namespaces: Pick<Store<KubeObject>, "get">;
     readonly registry: ProxyRegistry;
     readonly injection?: InjectionReady | undefined;
-    readonly services: AppResources<Service>;
-    readonly replicaSets: AppResources<ReplicaSet>;
+    readonly services: KindWatch<Service>;
+    readonly replicaSets: KindWatch<ReplicaSet>;
     readonly labels: Pick<LabelStates, "get">;
   };
 
@@ -154,7 +154,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       lockName: app.spec?.lockName ?? plan.rules.get(DEFAULT_SUBSET)?.lockName ?? "",
       words: app.words,
       describe: app.spec?.describe,
-      // The pods of a ShardingConfig are those of a StatefulSet.
+      // The pods of a ShardingConfig belong to a StatefulSet, so no ReplicaSet is theirs.
       refusedPods: app.pods.statefulSet === undefined ? refusedPodsText(replicaSets.list(app.ref), app.pods) : "",
       webhook: plan.isDissolving ? undefined : webhookVerdictOf(app, published.pods),
       labelsAfter: (before: LabelsStatus | undefined) =>

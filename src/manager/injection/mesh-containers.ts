@@ -23,12 +23,17 @@ import type { Container, EnvVar, Lifecycle, VolumeMount } from "./pod-manifest.t
 import type { Intercepted } from "./webhook-port.ts";
 
 /**
- * The proxy answers the start-up probe when it has started, or after this time: a start within it is no
- * failure, which would be a Warning Event of each pod, and is known at once.
+ * The proxy answers the start-up probe as soon as it has started, or with a failure after this time. So the kubelet
+ * knows of a start at once, and no pod that starts in time has a Warning Event of a failed probe.
  */
 const START_SECONDS = 20;
-/** In the first second the process does not listen yet. */
-const START = { initialDelaySeconds: 1, periodSeconds: 1, timeoutSeconds: START_SECONDS + 5, failureThreshold: 3600 };
+// In the first second the process does not listen yet.
+const STARTUP_PROBE_TIMES = {
+  initialDelaySeconds: 1,
+  periodSeconds: 1,
+  timeoutSeconds: START_SECONDS + 5,
+  failureThreshold: 3600,
+};
 
 /** The duration of the proxy's drain, with a margin (src/proxy/config.ts, drainMs). */
 const DRAIN_SECONDS = 10;
@@ -48,7 +53,7 @@ export function proxyContainer(plan: Plan): Container {
     resources: plan.resources,
     // The operator waits until the proxy has a snapshot and a certificate, which a restart would not bring
     // earlier. It does not wait for the certificate of its own webhooks, which it may write itself.
-    ...(plan.native ? { startupProbe: { ...started, ...START } } : {}),
+    ...(plan.native ? { startupProbe: { ...started, ...STARTUP_PROBE_TIMES } } : {}),
     readinessProbe: { ...ready, periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 3 },
     livenessProbe: { ...healthy, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
     securityContext: {

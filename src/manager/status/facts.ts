@@ -27,7 +27,7 @@ export interface StatusFacts {
   readonly injection?: Verdict<InjectionReason> | undefined;
   /** The new WebhookIntercepted; undefined if the operator has no webhook server. */
   readonly webhook?: Verdict<WebhookReason> | undefined;
-  /** That the API server refuses pods of a workload, for the end of a message; "" or absent: none is known. */
+  /** Text for the end of a message: which workload's pods the API server refuses, and why; "" or absent: none. */
   readonly refusedPods?: string;
   /** RFC 3339; with milliseconds if measured times need them. */
   readonly now: string;

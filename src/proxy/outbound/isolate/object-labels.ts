@@ -1,7 +1,7 @@
 // The labels of the objects in a body. Invariant: a body that cannot be read with certainty is an error.
 import { parseJson } from "../../../base/json.ts";
 import { codecError, type Encoding, type ItemMeta, readFrame, readObjectMeta } from "../../../kube/codec/codec.ts";
-import { encodingOf } from "../../../kube/codec/content-negotiation.ts";
+import { requestEncodingOf } from "../../../kube/codec/content-negotiation.ts";
 import type { Labels } from "../../../kube/label-selector.ts";
 import { JSON_PATCH_TYPE, MERGE_PATCH_TYPE, mediaTypeOf, STRATEGIC_MERGE_PATCH_TYPE } from "../../../kube/media-types.ts";
 import { StatusError } from "../../../kube/status.ts";
@@ -37,9 +37,9 @@ export async function withNameFromBody(call: ResourceCall): Promise<ResourceCall
 }
 
 function metaInRequest(call: CallWithBytes, why: string): ItemMeta {
-  const type = mediaTypeOf(call.headers["content-type"]);
-  const encoding = type === "" ? "json" : encodingOf(type); // the API server takes a missing type for JSON
+  const encoding = requestEncodingOf(call.headers["content-type"]);
   if (encoding !== "json" && encoding !== "protobuf") {
+    const type = mediaTypeOf(call.headers["content-type"]);
     const message = `ctrlmesh: ${call.info.verb} ${call.info.resource}: content type "${type}" cannot be read, and ${why} which subset owns the object; send JSON or protobuf`;
     throw new StatusError("UnsupportedMediaType", message);
   }

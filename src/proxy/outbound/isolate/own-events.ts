@@ -1,9 +1,9 @@
 // Lets the operator's Events about its lock and its own pod pass in the pods' namespace, whichever subset owns
-// that (src/route/own-events.ts). A patch does not name the subject, and operators may seldom read Events. So
-// the names of the Events that have passed are remembered, and only those may be patched.
+// that (src/route/own-events.ts). A patch does not name the subject, and few operators have the right to read
+// Events. So the names of the Events that have passed are remembered, and only those may be patched.
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import { tryParseJson } from "../../../base/json.ts";
-import { encodingOf } from "../../../kube/codec/content-negotiation.ts";
+import { requestEncodingOf } from "../../../kube/codec/content-negotiation.ts";
 import { readEvent } from "../../../kube/codec/event-reader.ts";
 import { MERGE_PATCH_TYPE, mediaTypeOf, STRATEGIC_MERGE_PATCH_TYPE } from "../../../kube/media-types.ts";
 import { type EventWrite, eventWriteOf, isOwnSubject, leavesSubject } from "../../../route/own-events.ts";
@@ -17,15 +17,15 @@ import type { CallWithBytes } from "./object-labels.ts";
 const MAX_NAMES = 256;
 
 export interface OwnEvents {
-  /** The write, if it may be of an own Event in a namespace that the subset does not own. */
+  /** A create or patch of an Event in the pods' namespace, unless this subset owns all Events there; else undefined. */
   writeOf(call: ResourceCall): EventWrite | undefined;
-  /** Sends an own Event. Otherwise returns undefined, and the owner of the namespace decides. */
+  /** Sends the write if its Event is about the operator itself. Else returns undefined: the owner of the namespace decides. */
   send(call: CallWithBytes, write: EventWrite, next: Handler): Promise<Reply | undefined>;
 }
 
 export function createOwnEvents(session: Pick<Session, "current">, podName: string): OwnEvents {
   const passed = new BoundedMap<string, true>(MAX_NAMES);
-  const sendCreated = async (call: CallWithBytes, write: EventWrite, snapshot: Snapshot, next: Handler) => {
+  const sendCreate = async (call: CallWithBytes, write: EventWrite, snapshot: Snapshot, next: Handler) => {
     const event = eventIn(call, write);
     if (event === undefined || !isOwnSubject(snapshot, podName, event.subject)) return undefined;
     const reply = await next(call);
@@ -42,19 +42,18 @@ export function createOwnEvents(session: Pick<Session, "current">, podName: stri
       return ownershipOf(info.namespace) === "own" && labelFilter === undefined ? undefined : write;
     },
     async send(call, write, next) {
-      if (write.verb === "create") return sendCreated(call, write, enforcedNow(session).snapshot, next);
-      return passed.has(call.info.name) && patchesOnlyRest(call) ? next(call) : undefined;
+      if (write.verb === "create") return sendCreate(call, write, enforcedNow(session).snapshot, next);
+      return passed.has(call.info.name) && patchLeavesSubject(call) ? next(call) : undefined;
     },
   };
 }
 
 function eventIn({ headers, body }: CallWithBytes, { field }: EventWrite) {
-  const type = mediaTypeOf(headers["content-type"]);
-  const encoding = type === "" ? "json" : encodingOf(type); // the API server takes a missing type for JSON
+  const encoding = requestEncodingOf(headers["content-type"]);
   return encoding === "json" || encoding === "protobuf" ? readEvent(encoding, field, body) : undefined;
 }
 
-function patchesOnlyRest({ headers, body }: CallWithBytes): boolean {
+function patchLeavesSubject({ headers, body }: CallWithBytes): boolean {
   const type = mediaTypeOf(headers["content-type"]);
   if (type !== MERGE_PATCH_TYPE && type !== STRATEGIC_MERGE_PATCH_TYPE) return false;
   return leavesSubject(tryParseJson(body));

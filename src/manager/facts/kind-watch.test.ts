@@ -4,7 +4,7 @@ import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts"
 import { silentLogger } from "../../base/log.ts";
 import { SERVICES } from "../../kube/client/resources.ts";
 import { createInformers } from "../../runtime/informers.ts";
-import { createAppResources } from "./app-resources.ts";
+import { createKindWatch } from "./kind-watch.ts";
 
 it("watches a kind in a namespace as long as an app of it asks, and no others", async () => {
   const [clock, client, log] = [createFakeClock(), createFakeKubeClient(), silentLogger()];
@@ -12,7 +12,7 @@ it("watches a kind in a namespace as long as an app of it asks, and no others", 
   await informers.start(new AbortController().signal);
   for (const namespace of ["shop", "elsewhere"]) client.put(SERVICES, { metadata: { namespace, name: "s" } });
   const told: string[] = [];
-  const watch = createAppResources({ resource: SERVICES, informers, log, onChange: ({ name }) => told.push(name) });
+  const watch = createKindWatch({ resource: SERVICES, informers, log, onChange: ({ name }) => told.push(name) });
   const [one, two] = [
     { namespace: "shop", name: "one" },
     { namespace: "shop", name: "two" },

@@ -7,22 +7,22 @@ import type { Informer, Informers } from "../../runtime/informers.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 import type { Change } from "../../runtime/store.ts";
 
-export interface AppResources<T extends KubeObject> {
+export interface KindWatch<T extends KubeObject> {
   /** The objects of the app's namespace, which is watched from now on; undefined until they are listed. */
   list(app: Request): readonly T[] | undefined;
   forget(app: Request): void;
 }
 
-interface AppResourcesOptions<T extends KubeObject> {
+interface KindWatchOptions<T extends KubeObject> {
   readonly resource: Resource<T>;
   readonly informers: Pick<Informers, "acquire">;
   readonly onChange: (app: Request) => void;
-  /** False for a change of which no app needs to know. Default: every change counts. */
+  /** False for a change of which no app needs to know. Default: every change matters. */
   readonly matters?: (change: Change<T>) => boolean;
   readonly log: Logger;
 }
 
-export function createAppResources<T extends KubeObject>(options: AppResourcesOptions<T>): AppResources<T> {
+export function createKindWatch<T extends KubeObject>(options: KindWatchOptions<T>): KindWatch<T> {
   const { resource, informers, onChange, matters = () => true, log } = options;
   const held = new Map<string, Informer<T>>();
 
@@ -36,7 +36,7 @@ export function createAppResources<T extends KubeObject>(options: AppResourcesOp
     informer.store.onChange((change) => {
       if (matters(change)) tell();
     });
-    void informer.store.synced.then(tell); // there may be no object
+    void informer.store.synced.then(tell); // a namespace without objects brings no change
     return informer;
   }
 

@@ -39,7 +39,6 @@ export default defineConfig({
                 name: "node",
                 include: ["test/real-node/*.test.ts"],
                 hookTimeout: 600_000,
-
                 fileParallelism: false,
               },
             },

@@ -1,5 +1,5 @@
-// `npm run test:node`: the flows of the documents on a real Kubernetes node, with the images from the Dockerfiles (test/real-node). Builds what is
-// not in the cache, makes the namespaces, runs vitest in them, and ends with a table and one line "N passed, N failed". Arguments go to vitest.
+// `npm run test:node`: follows the guides on a real Kubernetes node, with the images from the Dockerfiles (test/real-node). Builds what is not in
+// the cache, makes the namespaces, runs vitest in them, and ends with a table and one line "N passed, N failed". Arguments go to vitest.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runInside } from "../test/real-node/enter.ts";

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { GUIDE, type GuideSection } from "../support/docs-guide.ts";
 import { eventually } from "../support/eventually.ts";
 import { goProgram } from "../support/go-build.ts";
-import { follow as followGuide, RETRY_MS, stepsOf } from "../support/guide-steps.ts";
+import { follow as followGuide, RETRY_MS, stepsOf, untilNotNew } from "../support/guide-steps.ts";
 import { MESH_NAMESPACE, REGISTRY } from "../support/helm.ts";
 import { LEFT_BY_KUSION_STACK } from "../support/install/left-by-kusion-stack.ts";
 import { operatorImage } from "../support/install/operator.ts";
@@ -17,8 +17,6 @@ import { type InstalledMesh, startInstalledMesh } from "../support/install/world
 import { describeWithTestNode } from "../support/requirements.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** No pod is restarted for a namespace that is younger (docs/concepts/handover.md). A reader takes longer to come this far. */
-const NEW_NAMESPACE_MS = 10_000;
 const TIMEOUT_MS = 300_000;
 /** The built helm. It installs with one more value, so that restarts of pods begin after 2 s instead of the chart's 20 s. */
 const HELM = `helm() {
@@ -57,10 +55,7 @@ describeWithTestNode("the quickstart, and the tasks behind it", () => {
   it("divides the operator of examples/install", { timeout: TIMEOUT_MS }, () => follow(GUIDE.divide));
 
   it("moves a namespace to the canary, which reconciles the objects there", { timeout: TIMEOUT_MS }, async () => {
-    await eventually(async () => {
-      const created = await mesh.run("get", "namespace", "team-b", "-o", "jsonpath={.metadata.creationTimestamp}");
-      return Date.now() - Date.parse(created) > NEW_NAMESPACE_MS + 1_000; // the timestamp has whole seconds
-    }, 2 * NEW_NAMESPACE_MS);
+    await untilNotNew("team-b", mesh.run);
     await follow(GUIDE.move);
     expect(await reconciledBy()).toMatch(/^foo-canary-/);
   });

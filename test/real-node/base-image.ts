@@ -1,5 +1,5 @@
 // Stands in for the base of the project's images, which only a registry of images has: a minimal Debian 12 with the project's Node.js and this
-// machine's npm, under the name that the Dockerfiles have. It is built once for each version of Node.js.
+// machine's npm, under the name that the Dockerfiles give to their base. It is built once for each version of Node.js.
 import { execFile } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

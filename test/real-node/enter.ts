@@ -1,6 +1,6 @@
 // Runs a command in namespaces of its own, in which the node lives: mounts, network, processes, host name, IPC. However it ends, also by kill -9 of
-// this process, the kernel ends all that was started in them. What the kernel keeps, control groups and files, is removed here: at the end, and
-// of a former run that could not, at the start.
+// this process, the kernel ends all that was started in them. The kernel keeps control groups and files. This module removes them at the end of a run,
+// and at its start those of an earlier run that was killed.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

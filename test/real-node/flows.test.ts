@@ -1,5 +1,5 @@
-// `npm run test:node`: the flows of the documents on a real Kubernetes node, one after the other on one cluster, since each begins where the one
-// before has ended. Runs only in the namespaces that scripts/test-node.ts makes.
+// `npm run test:node`: the guides on a real Kubernetes node, and what happens to it, one flow after the other on one cluster, since each begins
+// where the one before has ended. Runs only in the namespaces that scripts/test-node.ts makes.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { disturbances } from "./flows/disturbances.ts";
 import { moves } from "./flows/moves.ts";

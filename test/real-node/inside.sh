@@ -11,7 +11,7 @@ mount --make-rshared /
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs -o mode=755 tmpfs /var/log
 mkdir /run/lock /run/netns
-# The kubelet sets these for the whole machine. Here it sets a copy.
+# The kubelet sets all but the last of these for the whole machine. Here it sets a copy. reboot.ts writes a new boot_id.
 mkdir -p "$folder/sysctls"
 for path in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes \
   kernel/random/boot_id; do
@@ -19,7 +19,7 @@ for path in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oo
   cat "/proc/sys/$path" >"$copy"
   mount --bind "$copy" "/proc/sys/$path"
 done
-# No server of names can be reached. Questions fail at once.
+# No DNS server can be reached, so lookups shall fail at once.
 echo "nameserver 127.0.0.1" >"$folder/resolv.conf"
 mount --bind "$folder/resolv.conf" /etc/resolv.conf
 

@@ -12,7 +12,7 @@ import { kubectl } from "../support/kubectl.ts";
 import { NODE_ADDRESS, NODE_NAME } from "./enter.ts";
 import { buildImages } from "./images.ts";
 import { buildNodePrograms, type NodePrograms } from "./programs.ts";
-import { createServices, type NodeServices } from "./programs-of-node.ts";
+import { createServices, type NodeServices } from "./services.ts";
 
 const COREDNS = fileURLToPath(new URL("coredns.yaml", import.meta.url));
 const READY_MS = 60_000;

@@ -1,4 +1,4 @@
-// Checks that this machine can run the real node. Each problem is one line for a person.
+// Prepares this machine for the real node, or says in one line why that cannot run here.
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";

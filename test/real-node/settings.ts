@@ -34,7 +34,7 @@ sandbox = "${PAUSE_IMAGE}"
 `;
 }
 
-/** Each pod has a link to the node, which routes. A bridge would need a kernel module for calls of a Service among its own pods. */
+/** Each pod has a link to the node, which routes. A bridge would need a kernel module (br_netfilter) for calls of a Service between pods of the node. */
 export function podNetwork(folder: string): object {
   const ipam = {
     type: "host-local",
@@ -53,7 +53,7 @@ export function podNetwork(folder: string): object {
 }
 
 export function kubeletConfig(folder: string, address: string, caFile: string): object {
-  const nothing = { "memory.available": "1Mi", "nodefs.available": "1%", "nodefs.inodesFree": "1%", "imagefs.available": "1%" };
+  const least = { "memory.available": "1Mi", "nodefs.available": "1%", "nodefs.inodesFree": "1%", "imagefs.available": "1%" };
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",
@@ -66,12 +66,13 @@ export function kubeletConfig(folder: string, address: string, caFile: string): 
     resolvConf: join(folder, "resolv.conf"),
     cgroupDriver: "cgroupfs",
     cgroupRoot: CGROUP_ROOT,
+    // The machine may have cgroups of version 1, and swap.
     failCgroupV1: false,
     failSwapOn: false,
     podLogsDir: join(folder, "pods"),
     volumePluginDir: join(folder, "volume-plugins"),
     // The machine's disk and memory are not the node's own.
-    evictionHard: nothing,
+    evictionHard: least,
     imageGCHighThresholdPercent: 100,
     maxPods: 60,
     // All images are imported, none can be fetched.

@@ -77,7 +77,7 @@ export function subsetOf(pod: string): string | undefined {
   return pod.startsWith("foo-") ? "" : undefined;
 }
 
-/** All writes since the operator is in the mesh that another subset's pods made, as text. */
+/** Writes by pods of a subset that did not own the namespace, since the operator is in the mesh, as text. */
 export function wrongWritersOf(world: World): string[] {
   const namespaces = Object.keys(world.owners);
   return wrongWriters(operatorWrites(world.node.kube, namespaces, world.adoptedMs), subsetOf, world.owners);

@@ -1,4 +1,4 @@
-// The sections whose `sh` blocks test/nightly/install-guide.test.ts runs, in its order, on one control plane.
+// The sections whose `sh` blocks test/nightly/install-guide.test.ts runs, in its order, on one control plane. test/real-node runs some of them.
 
 export interface GuideSection {
   readonly page: string;

@@ -9,6 +9,9 @@ const READS = /^(kubectl (\S+ )*(get|wait) .*\n)+$/;
 /** Enough for an operator to acquire a released lock, and to read a namespace that has moved. */
 export const RETRY_MS = 15_000;
 
+/** No pod is restarted for a namespace that is younger (docs/concepts/handover.md). A reader takes longer to come this far. */
+const NEW_NAMESPACE_MS = 10_000;
+
 export interface Step {
   readonly commands: string;
   readonly isRefused: boolean;
@@ -36,6 +39,14 @@ export async function follow(sections: readonly GuideSection[], bash: (commands:
     };
     await (READS.test(commands) ? eventually(run, RETRY_MS) : run());
   }
+}
+
+/** Waits until the move of a namespace restarts pods. @param run kubectl */
+export async function untilNotNew(namespace: string, run: (...args: string[]) => Promise<string>): Promise<void> {
+  await eventually(async () => {
+    const created = await run("get", "namespace", namespace, "-o", "jsonpath={.metadata.creationTimestamp}");
+    return Date.now() - Date.parse(created) > NEW_NAMESPACE_MS + 1_000; // the timestamp has whole seconds
+  }, 2 * NEW_NAMESPACE_MS);
 }
 
 /** The lines of an output without pods' hashes and times, sorted, since hashes decide the order of pods. */

@@ -1,14 +1,11 @@
-// docs/quickstart.md from `helm install` to the refused write, and the pages of docs/tasks to which it leads, block by block. The images are there;
-// kind is not. Afterwards the tenants' Foos change all the time, for the flows that follow.
+// docs/quickstart.md from `helm install` to the refused write, and the pages of docs/tasks to which it leads, block by block. The images are built
+// before, and the node stands in for kind. Afterwards the tenants' Foos change all the time, for the flows that follow.
 import { expect, it } from "vitest";
 import { blocksOf, readDocument } from "../../support/doc-blocks.ts";
 import { GUIDE } from "../../support/docs-guide.ts";
-import { eventually } from "../../support/eventually.ts";
-import { follow, stepsOf } from "../../support/guide-steps.ts";
+import { follow, stepsOf, untilNotNew } from "../../support/guide-steps.ts";
 import { flow, type World } from "../world.ts";
 
-/** No pod is restarted for a namespace that is younger (docs/concepts/handover.md). A reader takes longer to come this far. */
-const NEW_NAMESPACE_MS = 11_000;
 export const TENANTS = [
   { namespace: "team-a", name: "a" },
   { namespace: "team-b", name: "b" },
@@ -31,10 +28,7 @@ export function quickstart(world: () => World): void {
   });
 
   flow("quickstart: move a namespace (onLoss Restart)", world, async (own) => {
-    await eventually(async () => {
-      const created = await own.run("get", "namespace", "team-b", "-o", "jsonpath={.metadata.creationTimestamp}");
-      return Date.now() - Date.parse(created) > NEW_NAMESPACE_MS;
-    }, 2 * NEW_NAMESPACE_MS);
+    await untilNotNew("team-b", own.run);
     own.owners["team-b"]?.push({ sinceMs: Date.now(), subset: "v2" });
     await follow(GUIDE.move, own.bash);
   });

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the tests need and a plain image may lack: network namespaces, the test node
-# (test/node), the processes of the demo, the environment of the Python clients, and the images' allocator. Needs root on Debian or Ubuntu;
-# elsewhere it does nothing, and the tests report what is missing. kubectl and Go are not installed.
+# (test/node), the processes of the demo, the environment of the Python clients, and jemalloc, which the images use. Needs root on Debian
+# or Ubuntu; elsewhere it does nothing, and the tests report what is missing. kubectl and Go are not installed.
 set -euo pipefail
 
 declare -A package_of=([ip]=iproute2 [iptables-restore]=iptables [unshare]=util-linux [setpriv]=util-linux [mount]=mount [ps]=procps [python3]=python3)

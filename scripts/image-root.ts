@@ -2,8 +2,8 @@
 // base. `node scripts/image-root.ts proxy|manager [--out DIR]` prints the folder; tests use buildImageRoot.
 //
 // It runs the same COPY and RUN, in the same order, from the same sources, with three replacements. The base image is this
-// machine with the repository's Node. `npm ci` is this repository's own node_modules, which is linked. The stage `system` makes the
-// root of the base's system, which is this machine's: the result has what the Dockerfile adds to it.
+// machine with the repository's Node. `npm ci` is this repository's own node_modules, which is linked. The stage `system` is
+// left out, since this machine is the base's system: the result has only what the Dockerfile adds to that.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";

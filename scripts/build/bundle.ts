@@ -1,5 +1,5 @@
-// Bundles a program with the packages that it uses, so that an image needs no node_modules. What nothing uses is left out; names and lines
-// stay, so that a stack in a log can be read.
+// Bundles a program with the packages that it uses, so that an image needs no node_modules. Code that nothing uses is left out. Names and
+// lines stay, so that a stack in a log can be read.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,10 +11,10 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 export type Program = "proxy" | "manager";
 
 /**
- * What Node is started with, by the name of the file in dist/PROGRAM/. A thread's file is started by a module of the program, which looks for
- * it beside itself: in the sources that is its folder, here all modules and threads are in dist/PROGRAM/.
+ * The files that Node starts, as programs or as threads: the name in dist/PROGRAM/, and the source. The module that starts a thread looks for
+ * its file in its own folder. In the bundle that is dist/PROGRAM/ for all modules, so the names of threads have no folder.
  */
-const STARTED: Readonly<Record<Program, Readonly<Record<string, string>>>> = {
+const ENTRY_POINTS: Readonly<Record<Program, Readonly<Record<string, string>>>> = {
   proxy: {
     main: "main.ts",
     "hooks/main": "hooks/main.ts",
@@ -27,7 +27,7 @@ const STARTED: Readonly<Record<Program, Readonly<Record<string, string>>>> = {
   },
 };
 
-export const PROGRAMS = Object.keys(STARTED) as Program[];
+export const PROGRAMS = Object.keys(ENTRY_POINTS) as Program[];
 
 /**
  * Writes `out`/PROGRAM with all files of the program, and the licenses of the packages in it (THIRD-PARTY-NOTICES.txt).
@@ -35,13 +35,13 @@ export const PROGRAMS = Object.keys(STARTED) as Program[];
  * @throws Error for a source that cannot be read, or a package without a license
  */
 export async function bundle(program: Program, out: string): Promise<Package[]> {
-  const input = Object.entries(STARTED[program]).map(([name, source]) => [name, join(ROOT, "src", program, source)]);
+  const input = Object.entries(ENTRY_POINTS[program]).map(([name, source]) => [name, join(ROOT, "src", program, source)]);
   const build = await rolldown({
     input: Object.fromEntries(input),
     cwd: ROOT,
     platform: "node",
     onLog(level, log, handle) {
-      handle(level === "warn" ? "error" : level, log); // such as an import that nothing answers
+      handle(level === "warn" ? "error" : level, log); // such as an import that cannot be resolved
     },
   });
   const folder = join(out, program);

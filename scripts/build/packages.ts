@@ -1,4 +1,4 @@
-// The packages in a bundle, of the paths of its modules, with their licenses, which ask to be shipped along.
+// Finds the packages in a bundle by the paths of its modules, and their licenses, whose texts have to be shipped with the code.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -7,6 +7,7 @@ export interface Package {
   readonly version: string;
   /** An SPDX expression. */
   readonly license: string;
+  /** The texts of its license and notice files. */
   readonly text: string;
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the root of an image without a shell and a package manager: FOLDER gets the named files of this Debian system, the libraries that they
-# load, and for each package that a file is from, its license and its entry in var/lib/dpkg/status.d, where scanners of images look for it.
+# load, and the license of each package from which it has a file. The package's entry is in var/lib/dpkg/status.d, where scanners of images look.
 #   system-root.sh FOLDER FILE...
 set -eu
 root=$1
@@ -28,18 +28,18 @@ take() {
   [ ! -e "$root$path" ] || return 0
   mkdir -p "$root${path%/*}"
   cp --preserve=mode "$real" "$root$path"
-  # dpkg knows some files by their path before /usr was merged.
+  # dpkg knows some files by the path that they had before /lib and /bin became links into /usr.
   taken="$taken $real ${real#/usr}"
 }
 
 libraries=$(ldd "$@" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p; s/^\s*\(\/[^ ]*\) (.*/\1/p' | sort -u)
 for file in "$@" $libraries; do take "$file"; done
-# Node.js is of no package.
+# Node.js belongs to no package.
 packages=$({ dpkg-query -S $taken 2>/dev/null || true; } | sed 's/[:,].*//' | sort -u)
 for package in $packages; do
   dpkg-query -s "$package" >"$root/var/lib/dpkg/status.d/$package"
   mkdir -p "$root/usr/share/doc/$package"
   cp -L "/usr/share/doc/$package/copyright" "$root/usr/share/doc/$package/copyright"
 done
-# What the official image of Node.js has beside its program.
+# The license of Node.js, where the official image has it.
 [ ! -e /usr/local/LICENSE ] || cp /usr/local/LICENSE "$root/usr/local/LICENSE"

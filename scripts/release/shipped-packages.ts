@@ -1,4 +1,4 @@
-// The packages that ship, of npm's list of all packages (CycloneDX). Pure.
+// Leaves the packages that ship in npm's list of all packages (CycloneDX). Pure.
 
 interface Bom {
   readonly metadata: { readonly component: object };

@@ -8,7 +8,7 @@ type Written = Pick<PodWrite, "namespace" | "resource" | "name">;
 
 const NAMED = ["foos", "configmaps"];
 
-/** All objects of a namespace move together. A lock always belongs to its subset. Every subset reports its elections in Events. */
+/** All objects of a namespace move together. A lock always belongs to its subset. Events of elections have no place: every subset creates them. */
 export function placeInVirtualApp({ namespace, resource, name }: Written): string | undefined {
   if (resource === "events" && namespace === APP.namespace) return undefined;
   return resource === "leases" && namespace === APP.namespace ? `lock ${name}` : namespace;

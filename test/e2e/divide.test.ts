@@ -94,7 +94,11 @@ describeWithKube("a VirtualApp divides a running operator", () => {
       const { status } = await probe.send("POST", `/apis/events.k8s.io/v1/namespaces/${APP.namespace}/events`, {
         metadata: metadata("foo-operator.2"),
         eventTime: "2026-01-01T00:00:00.000000Z",
-        ...{ action: "Elect", reason: "LeaderElection", type: "Normal", reportingController: "foo", reportingInstance: pod.name },
+        action: "Elect",
+        reason: "LeaderElection",
+        type: "Normal",
+        reportingController: "foo",
+        reportingInstance: pod.name,
         regarding: lease,
       });
       expect(status).toBe(201);

@@ -1,6 +1,5 @@
-// Reads a Dockerfile as far as this project uses the format: shell and JSON forms, lines continued by a backslash, COPY without
-// wildcards and with no option but --from, FROM with no option but --platform (which is
-// ignored), and ARG with a default before the first FROM.
+// Reads a Dockerfile as far as this project uses the format: shell and JSON forms, lines continued by a backslash, and ARG with a
+// default before the first FROM. COPY has no wildcards and no option but --from. FROM has no option but --platform, which is ignored.
 
 export interface Copy {
   /** The earlier stage that has the files. If absent, the files are from the source tree. */

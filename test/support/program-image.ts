@@ -22,9 +22,12 @@ export function readImage(program: "proxy" | "manager"): ProgramImage {
   };
 }
 
-const LIBRARIES = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
+const LIBRARY_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"];
 
-/** Without the library that the image names (Debian's libjemalloc2) each program would print a warning, and take more memory. */
+/**
+ * True if this machine has the library, such as libjemalloc.so.2 of Debian's libjemalloc2. With an LD_PRELOAD that names a missing library
+ * each program would print a warning.
+ */
 export function hasLibrary(library: string): boolean {
-  return LIBRARIES.some((folder) => existsSync(join(folder, library)));
+  return LIBRARY_FOLDERS.some((folder) => existsSync(join(folder, library)));
 }

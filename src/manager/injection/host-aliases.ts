@@ -55,8 +55,8 @@ function aliased(aliases: Aliases = [], names: readonly string[], ips: readonly 
     hostnames: (alias.hostnames ?? []).filter((name) => !names.includes(name)),
   }));
   const ours = ips.map((ip) => {
-    const present = others.find((alias) => alias.ip === ip);
-    return { ...present, ip, hostnames: [...names, ...(present?.hostnames ?? [])] };
+    const present = others.filter((alias) => alias.ip === ip);
+    return { ...present[0], ip, hostnames: [...names, ...present.flatMap(({ hostnames }) => hostnames)] };
   });
   return [...ours, ...others.filter(({ ip, hostnames }) => !ips.includes(ip) && hostnames.length > 0)];
 }

@@ -38,6 +38,17 @@ function injected(pod: unknown, settings: Partial<InjectionSettings> = {}): PodM
 const proxyOf = ({ spec }: PodManifest) => spec.initContainers?.find(({ name }) => name === "ctrlmesh-proxy");
 
 describe("injecting a pod", () => {
+  it("keeps all names of the pod for an address, also of two entries with the same address", () => {
+    const { spec, ...rest } = operatorPod();
+    const hostAliases = [
+      { ip: "10.96.0.47", hostnames: ["a"] },
+      { ip: "10.96.0.47", hostnames: ["b"] },
+    ];
+    const pod = { ...rest, spec: { ...spec, dnsPolicy: "None", hostAliases } };
+    const manager = "ctrlmesh-manager.ctrlmesh-system.svc";
+    expect(injected(pod).spec.hostAliases).toEqual([{ ip: "10.96.0.47", hostnames: [manager, "a", "b"] }]);
+  });
+
   it("reads a path of a million slashes in linear time", () => {
     const pod = operatorPod();
     const containers = [{ name: "manager", volumeMounts: [ACCOUNT, { name: "x", mountPath: `${"/".repeat(1_000_000)}x` }] }];

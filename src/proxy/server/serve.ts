@@ -127,7 +127,8 @@ function requestSource(req: IncomingMessage, sendContinue: () => void): ByteSour
       };
       sendContinue();
       req.on("data", (chunk: Buffer) => {
-        if (!isOver && !sink.write(chunk)) req.pause();
+        const takesMore = isOver || sink.write(chunk);
+        if (!takesMore && !isOver) req.pause(); // not if the sink has given the body up meanwhile
       });
       req.on("end", () => {
         if (isOver) return;

@@ -60,6 +60,17 @@ describe("a pod of one subset", () => {
     expect(JSON.parse(body.toString()).items).toEqual(items.filter(({ metadata }) => metadata.namespace === "a"));
   });
 
+  it("uses its connection further after a body that is too large", async () => {
+    const { proxy } = await setup((_req, res) => answerJson(res, 200, {}));
+    for (const mebibytes of [4, 6]) {
+      const body = Buffer.alloc(mebibytes * 1024 * 1024, " ");
+      const events = "/api/v1/namespaces/shop/events";
+      const headers = { "content-type": "application/json" };
+      expect((await proxy.fetch(events, { method: "POST", headers, body })).status).toBe(413);
+      expect((await proxy.fetch("/version")).status).toBe(200);
+    }
+  });
+
   it("never gets a shortened list when the API server breaks off", async () => {
     const { proxy } = await setup((_req, res) => {
       res.writeHead(200, { "content-type": "application/json" });

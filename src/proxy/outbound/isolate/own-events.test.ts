@@ -67,7 +67,6 @@ describe("in the namespace of the pods that another subset owns, 403 answers", (
     ["an Event about another pod", "POST", EVENTS, { body: eventOf({ ...POD, name: "app-1" }) }],
     ["an Event in CBOR", "POST", EVENTS, { ...own, headers: { "content-type": "application/cbor" } }],
     ["an Event in another namespace", "POST", "/api/v1/namespaces/other/events", own],
-    ["a patch of an Event that it has not created", "PATCH", `${EVENTS}/shop-lock.2`, { body: "{}", headers: merge }],
     ["an update", "PUT", `${EVENTS}/shop-lock.1`, own],
     ["a delete", "DELETE", `${EVENTS}/shop-lock.1`, {}],
     ["a delete of all", "DELETE", EVENTS, {}],
@@ -95,7 +94,28 @@ describe("in the namespace of the pods that another subset owns, 403 answers", (
     const layer = isolate(isolateDeps({ session, clock: createFakeClock() }))(fakeUpstream(() => jsonReply({}, 403)));
     await layer(callOf("POST", EVENTS, own));
     const patch = layer(callOf("PATCH", `${EVENTS}/shop-lock.1`, { body: "{}", headers: merge }));
-    await expect(patch).rejects.toMatchObject({ status: { code: 403 } });
+    await expect(patch).rejects.toMatchObject({ status: { code: 404 } });
+  });
+});
+
+describe("404 answers the patch of an Event that it has not created, so that a recorder creates it anew,", () => {
+  const patched = (name: string) => ["PATCH", `${EVENTS}/${name}`, { body: "{}", headers: merge }] as const;
+  it("whoever created it", async () => {
+    const { statusOf, sent } = setup();
+    await statusOf("POST", EVENTS, { body: eventOf(LEASE) });
+    expect(await statusOf(...patched("shop-lock.2"))).toBe(404);
+    expect(sent).toHaveLength(1);
+  });
+  it("also after a dry run, which leaves the name to others", async () => {
+    const { statusOf } = setup();
+    expect(await statusOf("POST", `${EVENTS}?dryRun=All`, { body: eventOf(LEASE) })).toBe(201);
+    expect(await statusOf(...patched("shop-lock.1"))).toBe(404);
+  });
+  it("but not where the guard only warns, or no other subset owns the namespace", async () => {
+    expect(await setup({ blue: ["a"], defaultSubset: ["shop"] }, { guard: "Warn" }).statusOf(...patched("shop-lock.1"))).toBe(
+      200,
+    );
+    expect(await setup({ blue: ["shop"] }).statusOf(...patched("shop-lock.1"))).toBe(200);
   });
 });
 

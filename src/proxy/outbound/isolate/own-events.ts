@@ -6,9 +6,10 @@ import { tryParseJson } from "../../../base/json.ts";
 import { requestEncodingOf } from "../../../kube/codec/content-negotiation.ts";
 import { readEvent } from "../../../kube/codec/event-reader.ts";
 import { MERGE_PATCH_TYPE, mediaTypeOf, STRATEGIC_MERGE_PATCH_TYPE } from "../../../kube/media-types.ts";
+import { StatusError } from "../../../kube/status.ts";
 import { type EventWrite, eventWriteOf, isOwnSubject, leavesSubject } from "../../../route/own-events.ts";
 import type { Snapshot } from "../../../route/snapshot.ts";
-import type { Handler, ResourceCall } from "../../call/call.ts";
+import { type Handler, noteDecision, type ResourceCall } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
 import type { CallWithBytes } from "./object-labels.ts";
@@ -19,7 +20,10 @@ const MAX_NAMES = 256;
 export interface OwnEvents {
   /** A create or patch of an Event in the pods' namespace, unless this subset owns all Events there; else undefined. */
   writeOf(call: ResourceCall): EventWrite | undefined;
-  /** Sends the write if its Event is about the operator itself. Else returns undefined: the owner of the namespace decides. */
+  /**
+   * Sends the write if its Event is about the operator itself. Else returns undefined: the owner of the namespace decides.
+   * @throws StatusError NotFound for the patch of an Event that is not remembered
+   */
   send(call: CallWithBytes, write: EventWrite, next: Handler): Promise<Reply | undefined>;
 }
 
@@ -29,7 +33,8 @@ export function createOwnEvents(session: Pick<Session, "current">, podName: stri
     const event = eventIn(call, write);
     if (event === undefined || !isOwnSubject(snapshot, podName, event.subject)) return undefined;
     const reply = await next(call);
-    if (reply.status === 201 && event.name !== "") passed.set(event.name, true);
+    // A dry run leaves the name to others.
+    if (reply.status === 201 && event.name !== "" && !call.info.query.has("dryRun")) passed.set(event.name, true);
     return reply;
   };
   return {
@@ -42,8 +47,16 @@ export function createOwnEvents(session: Pick<Session, "current">, podName: stri
       return ownershipOf(info.namespace) === "own" && labelFilter === undefined ? undefined : write;
     },
     async send(call, write, next) {
-      if (write.verb === "create") return sendCreate(call, write, enforcedNow(session).snapshot, next);
-      return passed.has(call.info.name) && patchLeavesSubject(call) ? next(call) : undefined;
+      const { snapshot, view } = enforcedNow(session);
+      if (write.verb === "create") return sendCreate(call, write, snapshot, next);
+      if (!patchLeavesSubject(call)) return undefined;
+      if (passed.has(call.info.name)) return next(call);
+      const { group, resource, namespace, name } = call.info;
+      if (snapshot.guard === "Warn" || view(group, resource).ownershipOf(namespace) !== "other-subset") return undefined;
+      noteDecision(call.record, "refused", "other-subset");
+      // A recorder answers a 404 with a create, whose subject decides. After a 403 it would drop the Event.
+      const message = `ctrlmesh: Event "${name}" is in another subset's namespace, and this proxy has let no create of it pass`;
+      throw new StatusError("NotFound", message, { kind: "events", name });
     },
   };
 }

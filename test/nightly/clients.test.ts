@@ -15,7 +15,7 @@ import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
 import { FOOS, type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { readMetrics } from "../support/proxy-metrics.ts";
-import { describeWithKube, hasProgramOrSkip, pythonOrSkip } from "../support/requirements.ts";
+import { describeWithKube, pythonOrSkip } from "../support/requirements.ts";
 
 const RBAC = fileURLToPath(new URL("../operators/clients-rbac.yaml", import.meta.url));
 const SYSTEM = "foo-system";
@@ -31,10 +31,7 @@ interface Member {
   readonly program: ClientProgram;
 }
 
-const programs = clientCatalog(
-  await pythonOrSkip("the Python clients through two subsets"),
-  hasProgramOrSkip("mvn", "fabric8 through two subsets"),
-);
+const programs = clientCatalog(await pythonOrSkip("the Python clients through two subsets"));
 const each = programs.map((entry) => [entry.title, entry] as const);
 
 describeWithKube("programs on other client libraries in two subsets", () => {

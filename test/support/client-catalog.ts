@@ -1,7 +1,6 @@
 // The client programs of test/operators by name: how each is started, its kinds of lock, and how complete its view is.
 import { fileURLToPath } from "node:url";
 import { goProgram } from "./go-build.ts";
-import { javaProgram } from "./java-build.ts";
 
 const file = (path: string) => fileURLToPath(new URL(`../operators/${path}`, import.meta.url));
 
@@ -22,11 +21,8 @@ export interface CatalogEntry {
   readonly command: () => Promise<{ readonly command: string; readonly args: readonly string[] }>;
 }
 
-/**
- * @param python the environment's python; undefined leaves the Python programs out
- * @param hasMaven if false, the Java program is left out
- */
-export function clientCatalog(python: string | undefined, hasMaven: boolean): CatalogEntry[] {
+/** @param python the environment's python; undefined leaves the Python programs out */
+export function clientCatalog(python: string | undefined): CatalogEntry[] {
   const goOld = (lock: string) => async () => ({ command: await goProgram("test/operators/go-old"), args: ["--lock", lock] });
   const programs: CatalogEntry[] = [
     {
@@ -54,15 +50,6 @@ export function clientCatalog(python: string | undefined, hasMaven: boolean): Ca
       command: async () => ({ command: process.execPath, args: [file("node-client/main.ts")] }),
     },
   ];
-  if (hasMaven)
-    programs.push({
-      app: "fabric8",
-      title: "fabric8",
-      locks: ["leases"],
-      sees: "cache",
-      informers: 2,
-      command: javaProgram,
-    });
   if (python === undefined) return programs;
   const kopf = ["-m", "kopf", "run", "--standalone", "--all-namespaces", "--quiet", file("python/kopf_operator.py")];
   return [

@@ -55,14 +55,6 @@ export function describeWithTestNode(name: string, body: () => void): void {
   describe.skipIf(skipped)(name, body);
 }
 
-/** True if the machine has the program. If not, it prints what is skipped. @throws Error in CI */
-export function hasProgramOrSkip(program: string, name: string): boolean {
-  if (hasProgram(program)) return true;
-  if (isCi) throw new Error(`${program} is not installed`);
-  process.stderr.write(`SKIPPED (needs ${program}): ${name}\n`);
-  return false;
-}
-
 function hasProgram(program: string): boolean {
   return spawnSync("which", [program]).status === 0;
 }

@@ -2,11 +2,11 @@
 // the cache, makes the namespaces, runs vitest in them, and ends with a table and one line "N passed, N failed". Arguments go to vitest.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runInside } from "../test/real-node/enter.ts";
+import { otherRun, runInside } from "../test/real-node/enter.ts";
 import { buildImages } from "../test/real-node/images.ts";
 import { prepareMachine } from "../test/real-node/prerequisites.ts";
 import { buildNodePrograms } from "../test/real-node/programs.ts";
-import { readRows, tableOf } from "../test/real-node/table.ts";
+import { readNotes, readRows, tableOf } from "../test/real-node/table.ts";
 import { goProgram } from "../test/support/go-build.ts";
 import { runVitest } from "./run-vitest.ts";
 import { failure, summaryLine } from "./test-results.ts";
@@ -18,7 +18,7 @@ const FOLDER = "CTRLMESH_REAL_NODE";
 const SUMMARY = "summary";
 
 async function main(): Promise<number> {
-  const missing = prepareMachine();
+  const missing = prepareMachine() ?? busy();
   if (missing !== undefined) {
     process.stderr.write(`npm run test:node: no node can run here: ${missing}\n`);
     return EXIT_UNAVAILABLE;
@@ -33,15 +33,20 @@ async function main(): Promise<number> {
   const code = await runInside(
     (folder) => [...self, folder, ...process.argv.slice(2)],
     (folder) => {
-      table = tableOf(readRows(folder));
+      table = `${tableOf(readRows(folder))}\n\n${readNotes(folder)}`;
       const file = join(folder, SUMMARY);
       summary = existsSync(file) ? readFileSync(file, "utf8") : summaryLine(failure("stopped"));
     },
   );
   console.log(
-    `\n${table}\n\nbuilding took ${seconds(builtMs - startedMs)} s, the run ${seconds(Date.now() - builtMs)} s\n\n${summary}`,
+    `\n${table}\nbuilding took ${seconds(builtMs - startedMs)} s, the run ${seconds(Date.now() - builtMs)} s\n\n${summary}`,
   );
   return code;
+}
+
+function busy(): string | undefined {
+  const pid = otherRun();
+  return pid === undefined ? undefined : `another run is under way, process ${pid}`;
 }
 
 /** In the namespaces. */

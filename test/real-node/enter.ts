@@ -15,10 +15,12 @@ const PREFIX = "ctrlmesh-real-node-";
 export const NODE_NAME = "node-1";
 export const NODE_ADDRESS = "10.200.0.1";
 
-/**
- * Runs the command to its end and resolves with its exit code, or 130 after Ctrl-C. `use` gets the node's folder before that is removed.
- * @throws Error if another run is under way on this machine
- */
+/** Another run on this machine, of which there may be one: both would have the same control groups. */
+export function otherRun(): string | undefined {
+  return folders().map(pidOf).find(isTestRun);
+}
+
+/** Runs the command to its end and resolves with its exit code, or 130 after Ctrl-C. `use` gets the node's folder before that is removed. */
 export async function runInside(command: (folder: string) => readonly string[], use: (folder: string) => void): Promise<number> {
   await removeRemains();
   const folder = mkdtempSync(join(tmpdir(), PREFIX));
@@ -46,16 +48,22 @@ export async function runInside(command: (folder: string) => readonly string[], 
 
 /** Removes what runs have left that were killed. */
 async function removeRemains(): Promise<void> {
-  const folders = readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX));
-  for (const folder of folders.map((name) => join(tmpdir(), name))) {
-    const file = join(folder, "pid");
-    const pid = existsSync(file) ? readFileSync(file, "utf8") : "";
-    if (isTestRun(pid)) throw new Error(`another run of the real node is under way: process ${pid}`);
+  for (const folder of folders()) {
     // Its namespaces have just lost their first process.
     await eventually(() => processesInCgroups().length === 0, { withinMs: 10_000, everyMs: 100 });
     rmSync(folder, { recursive: true, force: true });
   }
   await removeCgroups();
+}
+
+function folders(): string[] {
+  const names = readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX));
+  return names.map((name) => join(tmpdir(), name));
+}
+
+function pidOf(folder: string): string {
+  const file = join(folder, "pid");
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
 }
 
 /** False for a later process of the same number. */

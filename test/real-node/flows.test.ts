@@ -2,9 +2,13 @@
 // where the one before has ended. Runs only in the namespaces that scripts/test-node.ts makes.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { disturbances } from "./flows/disturbances.ts";
+import { comeBack, leave } from "./flows/leave.ts";
+import { limits } from "./flows/limits.ts";
 import { moves } from "./flows/moves.ts";
 import { quickstart } from "./flows/quickstart.ts";
+import { shards } from "./flows/shards.ts";
 import { starts } from "./flows/starts.ts";
+import { webhooks } from "./flows/webhooks.ts";
 import { startWorld, type World, wrongWritersOf } from "./world.ts";
 
 const START_MS = 300_000;
@@ -21,7 +25,12 @@ describe("on a real node", () => {
   starts(get);
   moves(get);
   disturbances(get);
+  limits(get);
   it("only the subset that owned a tenant's namespace wrote there, in all flows so far", () => {
     expect(wrongWritersOf(world)).toEqual([]);
   });
+  shards(get);
+  comeBack(get);
+  webhooks(get);
+  leave(get);
 });

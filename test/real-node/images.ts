@@ -15,16 +15,20 @@ import type { NodePrograms } from "./programs.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const VERSION = "0.1.0";
-const OPERATOR = { folder: "test/operators/go-foo" };
 export const PAUSE_IMAGE = `${REGISTRY}/pause:test`;
 export const COREDNS_IMAGE = `${REGISTRY}/coredns:test`;
 
+/** Further names of images, with those that the documents' and the other tests' workloads have. */
+export const FURTHER_NAMES = ["docker.io/test/go-foo:1", "docker.io/test/go-foo:2"].map((name) => {
+  return { image: `${REGISTRY}/ctrlmesh/foo-operator:${VERSION}`, name };
+});
+
 /** Builds what is not in the cache. Returns the paths of the archives. @throws Error with the output of the failed step */
 export async function buildImages(programs: NodePrograms): Promise<readonly string[]> {
-  const operator = await buildGoPackage({ ...OPERATOR, name: "go-foo-static", packagePath: ".", isStatic: true });
   return [
     ...(await buildMesh()),
-    await imageOfProgram(`${REGISTRY}/ctrlmesh/foo-operator:${VERSION}`, "go-foo", operator, "65534:65534"),
+    await imageOfOperator(`${REGISTRY}/ctrlmesh/foo-operator:${VERSION}`, "go-foo"),
+    await imageOfOperator("docker.io/test/go-webhooks:1", "go-webhooks"),
     await imageOfProgram(COREDNS_IMAGE, "coredns", programs.coredns),
     await imageOfProgram(PAUSE_IMAGE, "pause", programs.pause),
   ];
@@ -44,6 +48,13 @@ async function buildMesh(): Promise<string[]> {
   await runBuilder(process.execPath, [join(ROOT, "scripts/images.ts"), "--builder", "buildah"], ROOT);
   for (const { name, file } of archives) await writeArchive(meshImage(name, VERSION), file);
   return archives.map(({ file }) => file);
+}
+
+/** An operator of test/operators. */
+async function imageOfOperator(reference: string, name: string): Promise<string> {
+  const folder = `test/operators/${name}`;
+  const program = await buildGoPackage({ folder, name: `${name}-static`, packagePath: ".", isStatic: true });
+  return imageOfProgram(reference, name, program, "65534:65534");
 }
 
 /** An image that contains one static program. */

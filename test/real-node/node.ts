@@ -10,12 +10,12 @@ import { goProgram } from "../support/go-build.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
 import { NODE_ADDRESS, NODE_NAME } from "./enter.ts";
-import { buildImages } from "./images.ts";
+import { buildImages, FURTHER_NAMES } from "./images.ts";
 import { buildNodePrograms, type NodePrograms } from "./programs.ts";
 import { createServices, type NodeServices } from "./services.ts";
 
 const COREDNS = fileURLToPath(new URL("coredns.yaml", import.meta.url));
-const READY_MS = 60_000;
+const READY_MS = 120_000;
 
 export interface RealNode {
   readonly kube: Kube;
@@ -64,11 +64,13 @@ export async function startRealNode(folder: string): Promise<RealNode> {
     async startServices() {
       services.start("containerd");
       await eventually(() => node.ctr("version"), { withinMs: READY_MS, everyMs: 100 });
-      for (const archive of archives.splice(0)) await node.ctr("images", "import", archive);
+      if (archives.length > 0) await importImages(node, archives.splice(0));
       services.start("kubelet");
       services.start("kube-proxy");
       const args = ["wait", `node/${NODE_NAME}`, "--for=condition=Ready", `--timeout=${READY_MS / 1000}s`];
-      await eventually(() => kubectl(kube.kubeconfig, args), READY_MS);
+      await eventually(() => kubectl(kube.kubeconfig, args), READY_MS).catch((cause: unknown) => {
+        throw new Error(`the node is not ready; the kubelet's log ends with\n${services.log("kubelet")}`, { cause });
+      });
     },
   };
   await node.startServices();
@@ -77,6 +79,11 @@ export async function startRealNode(folder: string): Promise<RealNode> {
   await kubectl(kube.kubeconfig, ["apply", "-f", COREDNS]);
   await kubectl(kube.kubeconfig, ["rollout", "status", "deployment/coredns", "-n", "kube-system", "--timeout=60s"]);
   return node;
+}
+
+async function importImages(node: RealNode, archives: readonly string[]): Promise<void> {
+  for (const archive of archives) await node.ctr("images", "import", archive);
+  for (const { image, name } of FURTHER_NAMES) await node.ctr("images", "tag", image, name);
 }
 
 /** containerd finds its shim by PATH, and a reader's commands find helm. */

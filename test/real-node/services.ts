@@ -7,10 +7,12 @@ import { CNI_PROGRAMS } from "./prerequisites.ts";
 import type { NodePrograms } from "./programs.ts";
 import { containerdConfig, kubeletConfig, kubeProxyConfig, podNetwork } from "./settings.ts";
 
+const RESTART_MS = 1_000;
+
 export type ServiceName = "containerd" | "kubelet" | "kube-proxy";
 
 export interface NodeServices {
-  /** Does nothing if it runs. */
+  /** Does nothing if it runs. A program that ends by itself is started again. */
   start(name: ServiceName): void;
   /** SIGTERM, and SIGKILL after the time. */
   stop(name: ServiceName, graceMs?: number): Promise<void>;
@@ -43,14 +45,24 @@ export function createServices(folder: string, programs: NodePrograms, kubeconfi
     "kube-proxy": ["--config", write("kube-proxy.json", kubeProxyConfig(proxyUser, NODE_NAME))],
   };
   const running = new Map<ServiceName, Component>();
-  return {
-    start(name) {
-      if (running.has(name)) return;
-      running.set(name, startComponent(name, programs[name], args[name], path(`${name}.log`)));
-    },
-    async stop(name, graceMs = 10_000) {
-      await running.get(name)?.stop(graceMs);
+  const start = (name: ServiceName) => {
+    if (running.has(name)) return;
+    const component = startComponent(name, programs[name], args[name], path(`${name}.log`));
+    running.set(name, component);
+    // Like a service manager: the kubelet ends if containerd does not answer yet.
+    void component.ended.then(async () => {
+      await new Promise((resolve) => setTimeout(resolve, RESTART_MS));
+      if (running.get(name) !== component) return; // it was stopped
       running.delete(name);
+      start(name);
+    });
+  };
+  return {
+    start,
+    async stop(name, graceMs = 10_000) {
+      const component = running.get(name);
+      running.delete(name);
+      await component?.stop(graceMs);
     },
     log: (name, lines = 30) =>
       readFileSync(path(`${name}.log`), "utf8")

@@ -28,6 +28,16 @@ export function readRows(folder: string): Row[] {
     .map((line) => JSON.parse(line) as Row);
 }
 
+/** Adds a line below the table. */
+export function addNote(folder: string, note: string): void {
+  appendFileSync(join(folder, "notes"), `${note}\n`);
+}
+
+export function readNotes(folder: string): string {
+  const file = join(folder, "notes");
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
+}
+
 /** As Markdown. */
 export function tableOf(rows: readonly Row[]): string {
   const cells = rows.map(({ flow, seconds, pauseSeconds, restarts, newPods }) => [

@@ -8,7 +8,8 @@ import { checkOwnership, type OwnerChange, violationText } from "../chaos/owners
 import type { Kube } from "../support/kube.ts";
 import { type PodWrite, podWritesOf } from "../support/mesh/pod-writes.ts";
 
-const EVERY_MS = 100;
+/** Of all objects together. */
+const EVERY_MS = 50;
 /** The resources that only one pod at a time may write in a namespace. */
 const DIVIDED = /^(foos\/status|configmaps)$/;
 
@@ -34,17 +35,17 @@ export function steadyChanges({ server, caPem, token }: Kube): SteadyChanges {
   let stopped = new AbortController();
   let running: Promise<unknown> = Promise.resolve();
   let count = 0;
-  const change = async (foo: NamedFoo, signal: AbortSignal) => {
+  const change = async (foo: NamedFoo, everyMs: number, signal: AbortSignal) => {
     while (!signal.aborted) {
       const body = { spec: { message: `change ${++count}` } };
       await client.patch(FOOS, foo, { type: "merge", body }).catch(() => {});
-      await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, everyMs));
     }
   };
   return {
     start(foos) {
       stopped = new AbortController();
-      running = Promise.all(foos.map((foo) => change(foo, stopped.signal)));
+      running = Promise.all(foos.map((foo) => change(foo, EVERY_MS * foos.length, stopped.signal)));
     },
     async stop() {
       stopped.abort();

@@ -1,11 +1,13 @@
 // What happens to nodes and pods: a leader is deleted, a sidecar is killed or has no memory left, kubelet and containerd restart, the node loses
 // power, the managers are away, the node is drained. Each time the operator writes again within a bound, and never from two pods at once.
-import { expect } from "vitest";
+import { expect, it } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { MESH_NAMESPACE } from "../../support/helm.ts";
 import { NODE_NAME } from "../enter.ts";
 import { useUpMemory } from "../memory.ts";
 import { reboot } from "../reboot.ts";
+import { addNote } from "../table.ts";
+import { describeUsage } from "../usage.ts";
 import { flow, type World } from "../world.ts";
 import { allReady, converged, HOME, leaderOf, sidecarOf } from "./operator.ts";
 
@@ -70,6 +72,12 @@ export function disturbances(world: () => World): void {
     await own.run("uncordon", NODE_NAME);
     for (const name of ["foo", "foo-canary"]) await own.rolledOut(`deployment/${name}`, HOME);
     await converged(own);
+  });
+
+  it("the kubelet reports what the containers use, while two objects change all the time", { timeout: 60_000 }, async () => {
+    const lines = await describeUsage(world());
+    expect(lines).toHaveLength(3);
+    for (const line of lines) addNote(world().node.folder, line);
   });
 
   flow("the node loses power", world, async (own) => {

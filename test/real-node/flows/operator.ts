@@ -22,10 +22,12 @@ export interface ContainerState {
   readonly lastState: { readonly terminated?: { readonly reason: string } };
 }
 
-/** The pod that holds a lock. */
-export async function leaderOf(world: World, lease: "foo-operator" | "foo-operator---v2" = "foo-operator"): Promise<string> {
-  const holder = await world.run("get", "lease", lease, "-n", HOME, "-o", "jsonpath={.spec.holderIdentity}");
-  return holder.split("_")[0] ?? "";
+/** The pod that holds a lock. A lock that was released has no holder for a moment. */
+export function leaderOf(world: World, lease: "foo-operator" | "foo-operator---v2" = "foo-operator"): Promise<string> {
+  return eventually(async () => {
+    const holder = await world.run("get", "lease", lease, "-n", HOME, "-o", "jsonpath={.spec.holderIdentity}");
+    return holder !== "" && (holder.split("_")[0] ?? "");
+  }, 30_000);
 }
 
 /** The sidecar of a pod, as the kubelet reports it. */

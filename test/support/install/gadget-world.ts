@@ -66,8 +66,9 @@ export function subsetOf(pod: string): string {
   return pod.startsWith("gadget-canary-") ? "v2" : "";
 }
 
-export async function startGadgetWorld(): Promise<GadgetWorld> {
-  const mesh = await startInstalledMesh();
+/** @param installed where the chart is installed; by default a new cluster with a test node */
+export async function startGadgetWorld(installed?: InstalledMesh): Promise<GadgetWorld> {
+  const mesh = installed ?? (await startInstalledMesh());
   const { server, caPem, token } = mesh.cluster.kube;
   const client = createKubeClient({ server, caPem, token: () => token, userAgent: "gadgets-test" });
   const cas = createGadgetCas(3);

@@ -1,0 +1,45 @@
+// What containers use, as the kubelet reports it and `kubectl top` shows it.
+import type { World } from "./world.ts";
+
+const SECONDS = 20;
+const CONTAINERS = ["ctrlmesh-proxy", "manager", "operator"];
+const SAMPLE =
+  /^(container_memory_working_set_bytes|container_cpu_usage_seconds_total)\{container="([^"]+)",namespace="([^"]+)",pod="([^"]+)"\} (\S+) /gm;
+
+interface Usage {
+  readonly bytes: number;
+  readonly cpuSeconds: number;
+}
+
+/** A line for each container name: the least and the most of memory and CPU, over some seconds. */
+export async function describeUsage(world: World): Promise<string[]> {
+  const before = await readUsage(world);
+  await new Promise((resolve) => setTimeout(resolve, SECONDS * 1000));
+  const after = await readUsage(world);
+  return CONTAINERS.flatMap((name) => {
+    const keys = [...after.keys()].filter((key) => key.startsWith(`${name} `));
+    if (keys.length === 0) return [];
+    const megabytes = keys.map((key) => (after.get(key)?.bytes ?? 0) / 1e6);
+    const millicores = keys.flatMap((key) => {
+      const first = before.get(key);
+      return first === undefined ? [] : (((after.get(key)?.cpuSeconds ?? 0) - first.cpuSeconds) * 1000) / SECONDS;
+    });
+    return `${name}: working set ${range(megabytes)} MB, CPU ${range(millicores)} m`;
+  });
+}
+
+async function readUsage(world: World): Promise<Map<string, Usage>> {
+  const [node = ""] = world.cluster.nodeNames;
+  const text = await world.run("get", "--raw", `/api/v1/nodes/${node}/proxy/metrics/resource`);
+  const usage = new Map<string, Usage>();
+  for (const [, metric, container = "", namespace, pod, value] of text.matchAll(SAMPLE)) {
+    const key = `${container} ${namespace}/${pod}`;
+    const known = usage.get(key) ?? { bytes: 0, cpuSeconds: 0 };
+    usage.set(key, metric?.includes("memory") ? { ...known, bytes: Number(value) } : { ...known, cpuSeconds: Number(value) });
+  }
+  return usage;
+}
+
+function range(values: readonly number[]): string {
+  return values.length === 0 ? "unknown" : `${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)}`;
+}

@@ -16,15 +16,21 @@ export const NODE_NAME = "node-1";
 export const NODE_ADDRESS = "10.200.0.1";
 
 /** Another run on this machine, of which there may be one: both would have the same control groups. */
-export function otherRun(): string | undefined {
-  return folders().map(pidOf).find(isTestRun);
+export function otherRun(own?: string): string | undefined {
+  const others = folders().filter((folder) => folder !== own);
+  return others.map(pidOf).find(isTestRun);
 }
 
 /** Runs the command to its end and resolves with its exit code, or 130 after Ctrl-C. `use` gets the node's folder before that is removed. */
 export async function runInside(command: (folder: string) => readonly string[], use: (folder: string) => void): Promise<number> {
-  await removeRemains();
   const folder = mkdtempSync(join(tmpdir(), PREFIX));
   writeFileSync(join(folder, "pid"), String(process.pid));
+  const other = otherRun(folder); // two that start at once both end here
+  if (other !== undefined) {
+    rmSync(folder, { recursive: true });
+    throw new Error(`process ${other} runs the node's tests already`);
+  }
+  await removeRemains(folder);
   makeCgroups();
   const namespaces = ["--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"];
   const args = ["--pdeathsig", "KILL", "unshare", ...namespaces, INSIDE, NODE_NAME, NODE_ADDRESS, folder, ...command(folder)];
@@ -46,9 +52,10 @@ export async function runInside(command: (folder: string) => readonly string[], 
   }
 }
 
-/** Removes what runs have left that were killed. */
-async function removeRemains(): Promise<void> {
+/** Removes what killed runs have left. */
+async function removeRemains(own: string): Promise<void> {
   for (const folder of folders()) {
+    if (folder === own) continue;
     // Its namespaces have just lost their first process.
     await eventually(() => processesInCgroups().length === 0, { withinMs: 10_000, everyMs: 100 });
     rmSync(folder, { recursive: true, force: true });

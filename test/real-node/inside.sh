@@ -11,6 +11,11 @@ mount --make-rshared /
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs -o mode=755 tmpfs /var/log
 mkdir /run/lock /run/netns
+# The container runtime keeps its networks' state here.
+for path in /var/lib/cni /etc/cni /opt/containerd; do
+  mkdir -p "$path"
+  mount -t tmpfs -o mode=755 tmpfs "$path"
+done
 # The kubelet sets all but the last of these for the whole machine. Here it sets a copy. reboot.ts writes a new boot_id.
 mkdir -p "$folder/sysctls"
 for path in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes \

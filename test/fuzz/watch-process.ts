@@ -1,7 +1,6 @@
 // A process of the proxy in the model test of watches: the isolate layer, and what it has stored of its moves.
 
 import type { Handler } from "../../src/proxy/call/call.ts";
-import { createOwnWrites } from "../../src/proxy/filter/own-writes.ts";
 import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import { type IsolateDeps, isolate } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
@@ -10,15 +9,9 @@ import type { Snapshot } from "../../src/route/snapshot.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
 import { alwaysByNamespace, isolateDeps, oneListOnly } from "../support/isolate.ts";
 
-function contentOf(moves: StoredMoves): StoredMoves {
-  return movesFromContent(JSON.parse(JSON.stringify(movesToContent(moves))));
-}
-
 export interface ProxyProcess {
   readonly handler: Handler;
   enforce(snapshot: Snapshot): void;
-  /** A write of the pod is sent. Returns the function that ends it. */
-  beginWrite(): () => void;
   /** Stored with the last snapshot. */
   readonly stored: { readonly snapshot: Snapshot; readonly moves: StoredMoves };
   /** From this call on, nothing comes out of it any more. */
@@ -46,14 +39,10 @@ export function startProcess(
     keep(source) {
       read = source;
     },
-    changed: () => {
-      stored = { snapshot: stored.snapshot, moves: contentOf(read()) };
-    },
   });
   const discovery = { scopeOf: async () => "namespaced" as const };
   const lists = isByNamespace ? { planLists: alwaysByNamespace } : { features: oneListOnly(clock) };
-  const writes = createOwnWrites(clock);
-  const deps = isolateDeps({ session, clock, random: () => 0.5, discovery, moves, writes, ...seenBy, ...lists });
+  const deps = isolateDeps({ session, clock, random: () => 0.5, discovery, moves, ...seenBy, ...lists });
   const never = new Promise<never>(() => undefined);
   const layer = isolate(deps)(async (call) => {
     const reply = await apiServer(call);
@@ -61,7 +50,7 @@ export function startProcess(
   });
   const enforce = (snapshot: Snapshot) => {
     session.enforce(snapshot);
-    return { snapshot, moves: contentOf(read()) };
+    return { snapshot, moves: movesFromContent(JSON.parse(JSON.stringify(movesToContent(read())))) };
   };
   let stored = enforce(first);
   return {
@@ -72,7 +61,6 @@ export function startProcess(
     get stored() {
       return stored;
     },
-    beginWrite: () => writes.begin(),
     kill() {
       isDead = true;
     },

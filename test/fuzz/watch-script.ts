@@ -29,7 +29,6 @@ const start = { resource, kind, namespace: near };
 
 const command = fc.oneof(
   of(6, "write", { resource, namespace, name: fc.constantFrom("x", "y") }),
-  of(3, "own write", { takesMs: fc.constantFrom(0, 0, 100, 5_000) }),
   of(2, "remove", { resource, namespace, name: fc.constantFrom("x", "y") }),
   of(5, "move", { namespace: near, place }),
   of(2, "move far", {}),
@@ -44,7 +43,6 @@ const command = fc.oneof(
   of(2, "start", start),
   of(2, "forget", { client }),
   of(2, "break during a move", { client, events: fc.integer({ min: 1, max: 2 }), namespace: near, place }),
-  of(3, "move after an own write", { client, namespace: near, place, breaks: fc.boolean(), killsProxy: fc.boolean() }),
   of(2, "break after a move", { client, namespace: near, place, isFar: fc.boolean() }),
   of(3, "move during a list", { client, namespace: near, place, killsProxy: fc.boolean() }),
   of(1, "list", { resource }),

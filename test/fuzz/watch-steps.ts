@@ -1,5 +1,5 @@
 // What the commands of the model test of watches do.
-import { type Command, FAR, NAMESPACES, type Place } from "./watch-script.ts";
+import { type Command, FAR, type Place } from "./watch-script.ts";
 import type { World } from "./watch-world.ts";
 
 type Steps = { readonly [K in Command["do"]]: (step: Extract<Command, { do: K }>) => unknown };
@@ -37,21 +37,11 @@ function stepsOf(world: World): Steps {
   };
   return {
     write: ({ resource, namespace, name }) => histories[resource].write(namespace, name),
-    "own write": ({ takesMs }) => world.ownWrite(takesMs),
     remove: ({ resource, namespace, name }) => histories[resource].remove(namespace, name),
     move: ({ namespace, place }) => move(namespace, place),
     "break during a move"({ client, events, namespace, place }) {
       clientOf(client)?.breakAfter(events, 0);
       move(namespace, place);
-    },
-    async "move after an own write"({ client, namespace, place, breaks, killsProxy }) {
-      world.ownWrite(0);
-      move(namespace, place);
-      for (const history of Object.values(histories)) for (const name of NAMESPACES) history.write(name, "x");
-      for (let watch = 0; watch < apiServer.openWatches; watch++) apiServer.deliver(watch, 10);
-      await clock.flush();
-      if (breaks) clientOf(client)?.breakAfter(0, 0);
-      if (killsProxy) world.killProxy("all", 0);
     },
     async "break after a move"({ client, namespace, place, isFar }) {
       if (isFar) moveFar();

@@ -46,7 +46,7 @@ export class World {
     const near = NAMESPACES.map((name, index): [string, Place] => [name, first[index] ?? "own"]);
     const far = FAR.map((name, index): [string, Place] => [name, index % 2 === 0 ? "own" : "theirs"]);
     this.#places = new Map(isLarge ? [...near, ...far] : near);
-    this.witness = new Witness(this.#places, this.clock, () => this.#moved.size > 0 || this.#hasLostMoves);
+    this.witness = new Witness(this.#places, () => this.#moved.size > 0 || this.#hasLostMoves);
     this.#seenBy = seenBy;
     this.#isByNamespace = isByNamespace;
     this.#proxy = this.#startProxy(undefined, this.#snapshot());
@@ -73,11 +73,6 @@ export class World {
       this.#moved.add(name);
     }
     this.#proxy.enforce(this.#snapshot());
-  }
-
-  /** A write of the pod, of any object, that is answered after this time. */
-  ownWrite(takesMs: number): void {
-    this.clock.after(takesMs, this.#proxy.beginWrite());
   }
 
   /** A client that creates an object needs a namespace where it may. */

@@ -2,7 +2,6 @@
 
 import { createRegistry } from "../../src/base/metrics.ts";
 import type { Call } from "../../src/proxy/call/call.ts";
-import { createOwnWrites } from "../../src/proxy/filter/own-writes.ts";
 import type { Reply } from "../../src/proxy/http/handler.ts";
 import { isolate } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
@@ -69,8 +68,7 @@ export async function startRenewing(
   });
   const registry = createRegistry("proxy", "test");
   const discovery = { scopeOf: async () => "namespaced" as const };
-  const writes = createOwnWrites(clock);
-  const handler = isolate(isolateDeps({ session, clock, registry, random: () => 0.5, discovery, writes }))(upstream);
+  const handler = isolate(isolateDeps({ session, clock, registry, random: () => 0.5, discovery }))(upstream);
   const send = (target: string) => {
     const call = callOf("GET", target);
     return handler({ ...call, record: { ...call.record, ...record } });
@@ -84,10 +82,6 @@ export async function startRenewing(
     const sink = recordingSink();
     return { sink, control: reply.body.open(sink) };
   };
-  /** A write of the pod that is answered. */
-  const write = (namespace: string) => handler(callOf("PATCH", `/api/v1/namespaces/${namespace}/pods/x`));
-  /** A write of the pod in flight. Returns the function that ends it. */
-  const beginWrite = () => writes.begin();
   const settle = () => clock.advance(10);
   /** What a client that continues from the version is told before all else. Throws if it has to list. */
   const toldFrom = async (from: number) => {
@@ -97,23 +91,7 @@ export async function startRenewing(
   };
   const renewals = async () =>
     (await registry.getSingleMetricAsString("ctrlmesh_proxy_watch_renewals_total")).match(/^ctrl.*$/gm);
-  return {
-    write,
-    beginWrite,
-    gate,
-    clock,
-    session,
-    enforce,
-    upstream,
-    asked,
-    sources,
-    send,
-    list,
-    open,
-    settle,
-    toldFrom,
-    renewals,
-  };
+  return { gate, clock, session, enforce, upstream, asked, sources, send, list, open, settle, toldFrom, renewals };
 }
 
 /** Like the upstream: an error when the call is cancelled. */

@@ -12,7 +12,6 @@ import {
 import { parseResourceVersion } from "../../kube/resource-version.ts";
 import { isHiddenBy } from "../../route/plan-query.ts";
 import { governingPlace, isOwned, type ResourceView, readViewOf } from "../../route/snapshot.ts";
-import type { Linger } from "../moves/known.ts";
 import type { MoveLog } from "../moves/move-log.ts";
 import type { ResourceLog } from "../moves/resource-log.ts";
 import type { Session } from "../session/session.ts";
@@ -44,8 +43,6 @@ export class WatchFilter {
   #isFirst = true;
   /** The version of the last event that was shown or dropped. */
   #version: bigint | undefined;
-  /** The view before a change of the routes, and what the move log has to know meanwhile. */
-  #before: { readonly view: ResourceView; readonly linger: Linger } | undefined;
   /** Versions grow from one event to the next. */
   #isInOrder: boolean;
 
@@ -68,16 +65,6 @@ export class WatchFilter {
     return this.#view().isMoving ? undefined : this.#version;
   }
 
-  /** Shows events by the view before a change until `followRoutes`. */
-  lingerOn(view: ResourceView, linger: Linger): void {
-    this.#before = { view, linger };
-  }
-
-  followRoutes(): void {
-    this.#before?.linger.end();
-    this.#before = undefined;
-  }
-
   received(bytes: number): void {
     this.#served?.read.inc(bytes);
   }
@@ -88,7 +75,7 @@ export class WatchFilter {
     // These frames are not read, so their versions are not known.
     if (view.ownsAll) {
       this.#version = undefined;
-      this.#give(undefined);
+      this.#log.give(undefined);
       return this.#show(frame);
     }
     // A 410 follows. Until then no bookmark may say that the client has seen everything.
@@ -136,7 +123,7 @@ export class WatchFilter {
     this.#isInOrder ||= type === "BOOKMARK";
     const version = isTable ? undefined : parseResourceVersion(objects[0]?.resourceVersion);
     this.#version = this.#isInOrder ? version : undefined;
-    if (isShown) this.#give(version);
+    if (isShown) this.#log.give(version);
   }
 
   unknownIn(frame: Uint8Array): string[] {
@@ -188,17 +175,11 @@ export class WatchFilter {
     for (const namespace of namespaces) this.#log.leaveOut(namespace);
   }
 
-  #give(version: bigint | undefined): void {
-    if (this.#before === undefined) this.#log.give(version);
-    else this.#before.linger.gave(version);
-  }
-
   get #log(): ResourceLog {
     return this.#deps.moves.of(this.#request.collection);
   }
 
   #view(): ResourceView {
-    if (this.#before !== undefined) return this.#before.view;
     const { current } = this.#deps.session;
     const { group, resource } = this.#request.collection;
     if (current === undefined) throw new Error("watching: there is no snapshot");

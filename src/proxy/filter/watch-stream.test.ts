@@ -13,7 +13,6 @@ import { createMoveLog } from "../moves/move-log.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { NO_MEMORY } from "../session/memory.ts";
 import type { HeldBudget } from "./hold-queue.ts";
-import { createOwnWrites } from "./own-writes.ts";
 import { createStreamMetrics } from "./stream-metrics.ts";
 import { watchStream } from "./watch-stream.ts";
 
@@ -49,7 +48,7 @@ async function setup(
   moves.of(collection).give(1n);
   if (serverFilter.only !== undefined) moves.of(collection).hideUnknown();
   const metrics = createStreamMetrics(registry);
-  const deps = { session, moves, clock, random: () => 0.5, metrics, writes: createOwnWrites(clock), maxHeldBytes, heldBudget };
+  const deps = { session, moves, clock, random: () => 0.5, metrics, maxHeldBytes, heldBudget };
   const request = { collection, serverFilter, told: moves.of(collection).position, ...(continues ? { version: 1n } : {}) };
   const control = watchStream(source, { encoding: "json", request }, deps).open(sink);
   return { clock, session, moves, collection, enforce, source, sink, control, registry };
@@ -127,7 +126,7 @@ it("a watch in protobuf is filtered and ended by the same rules", async () => {
   const collection = { group: "", resource: "pods", namespace: "" };
   const metrics = createStreamMetrics(createRegistry("proxy", "test"));
   const heldBudget = { maxBytes: 65_536, bytes: 0 };
-  const deps = { session, moves, clock, random: () => 0, metrics, writes: createOwnWrites(clock), heldBudget };
+  const deps = { session, moves, clock, random: () => 0, metrics, heldBudget };
   const [source, sink] = [scriptedSource(), recordingSink()];
   const request = {
     collection,
@@ -349,7 +348,7 @@ describe("a route change", () => {
     const collection = { group: "", resource: "pods", namespace: "" };
     const metrics = createStreamMetrics(createRegistry("proxy", "test"));
     const heldBudget = { maxBytes: 65_536, bytes: 0 };
-    const deps = { session, moves, clock, random: () => 0, metrics, writes: createOwnWrites(clock), heldBudget };
+    const deps = { session, moves, clock, random: () => 0, metrics, heldBudget };
     const source = scriptedSource();
     moves.of(collection).give(1n);
     const request = {
@@ -380,8 +379,7 @@ it.each([
     session.enforce(snapshot(table([gold], { a: [] }), { subset: "blue" }));
     const moves = createMoveLog(session, NO_MEMORY.moves);
     const metrics = createStreamMetrics(createRegistry("proxy", "test"));
-    const heldBudget = { maxBytes: 65_536, bytes: 0 };
-    const deps = { session, moves, clock, random: () => 0.5, metrics, writes: createOwnWrites(clock), heldBudget };
+    const deps = { session, moves, clock, random: () => 0.5, metrics, heldBudget: { maxBytes: 65_536, bytes: 0 } };
     const [source, sink] = [scriptedSource(), recordingSink()];
     const collection = { group: "", resource: "pods", namespace: "" };
     const request = { collection, version: 1n, told: 0, serverFilter: { only: undefined, excluded: [] } };

@@ -5,15 +5,12 @@ import type { Random, Timer } from "../../base/clock.ts";
 import { createFrameSplitter, type Encoding, type FrameSplitter } from "../../kube/codec/codec.ts";
 import { NEVER } from "../../kube/resource-version.ts";
 import { isHiddenBy } from "../../route/plan-query.ts";
-import { type ResourceView, readViewOf } from "../../route/snapshot.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { asError } from "../http/tap.ts";
 import { hasMoved, type Known } from "../moves/known.ts";
 import type { ResourceLog } from "../moves/resource-log.ts";
-import type { Enforced } from "../session/session.ts";
 import { expiredFrame } from "./expired.ts";
 import { type HeldBudget, HoldQueue } from "./hold-queue.ts";
-import type { OwnWrites } from "./own-writes.ts";
 import type { SentRequest } from "./sent-request.ts";
 import { SliceWriter } from "./slice-writer.ts";
 import { WatchFilter, type WatchFilterDeps } from "./watch-filter.ts";
@@ -22,8 +19,6 @@ export interface WatchDeps extends WatchFilterDeps {
   readonly random: Random;
   /** The bytes that all stalled watches hold, with their bound. */
   readonly heldBudget: HeldBudget;
-  /** The writes whose events this watch still shows after its subset has lost their namespace. */
-  readonly writes: OwnWrites;
   /** Bound of what one stalled watch holds; default 4 MiB. */
   readonly maxHeldBytes?: number;
 }
@@ -68,8 +63,6 @@ class WatchStream implements ByteSink, SourceControl {
   #hasStarted = false;
   /** The client was sent all moves up to this position of the move log. */
   #told: number;
-  /** Ends the time for which the events of the pod's last writes are still shown. */
-  #endLinger: (() => void) | undefined;
 
   constructor(source: ByteSource, sink: ByteSink, watch: Watch, deps: WatchDeps) {
     const { clock, session, maxHeldBytes = 4 * 1024 * 1024 } = deps;
@@ -88,7 +81,7 @@ class WatchStream implements ByteSink, SourceControl {
       giveUp: (frame) => this.#filter.giveUp(frame),
       onTimeout: () => this.#goOn(),
     });
-    this.#unwatch = session.onChange((_, before) => this.#follow(before));
+    this.#unwatch = session.onChange(() => this.#changed());
     // In a microtask, since the caller of `open` is not ready yet; at the latest with the first bytes.
     queueMicrotask(() => this.#attempt(() => this.#start()));
     this.#upstream = source.open(this);
@@ -151,36 +144,6 @@ class WatchStream implements ByteSink, SourceControl {
     } catch (error) {
       this.#fail(asError(error));
     }
-  }
-
-  // Without this, a client would never see the versions that it wrote just before its subset lost their
-  // namespace, and its reads would wait for them.
-  #follow(before: Enforced | undefined): void {
-    if (this.#endLinger !== undefined) return;
-    const { writes, moves } = this.#deps;
-    const { collection } = this.#watch.request;
-    const view = before && readViewOf(before.view(collection.group, collection.resource));
-    if (view === undefined || this.#isEnding || !this.#hasStarted || !writes.isAwaited() || !this.#hasLost(view)) {
-      this.#changed();
-      return;
-    }
-    this.#filter.lingerOn(view, moves.linger(collection, this.#told));
-    const cancel = writes.afterEvents(() => {
-      this.#endLinger?.();
-      this.#attempt(() => this.#changed());
-    });
-    this.#endLinger = () => {
-      cancel();
-      this.#endLinger = undefined;
-      this.#filter.followRoutes();
-    };
-  }
-
-  /** @param before the view before the change */
-  #hasLost(before: ResourceView): boolean {
-    const due = this.#log.since(this.#watch.request.collection, { version: NEVER, told: this.#told });
-    if (due.kind !== "moved") return due.kind === "expired";
-    return due.moved.some((name) => before.ownershipOf(name) === "own");
   }
 
   #changed(): void {
@@ -284,7 +247,6 @@ class WatchStream implements ByteSink, SourceControl {
   #finish(): boolean {
     if (this.#isOver) return false;
     this.#state = "over";
-    this.#endLinger?.();
     for (const timer of this.#timers) timer.cancel();
     this.#unwatch();
     this.#held.clear();

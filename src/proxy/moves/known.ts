@@ -34,14 +34,6 @@ export function hasMoved(due: Due): boolean {
   return due.kind === "expired" || (due.kind === "moved" && due.moved.length > 0);
 }
 
-/** A watch between a change of the routes and the moment when it follows it. */
-export interface Linger {
-  /** Its client gets something of this version; undefined if the version could not be read. */
-  gave(version: Version | undefined): void;
-  /** Called once. */
-  end(): void;
-}
-
 /** A list between its request and the end of its answer. */
 export interface OpenList {
   /** Ends the list with the version of its answer; undefined if that cannot be read. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
-import { NEVER, WITHOUT_END } from "../../kube/resource-version.ts";
+import { NEVER } from "../../kube/resource-version.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { LOST, LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../session/memory.ts";
 import { TOLD_NOTHING } from "./known.ts";
@@ -15,32 +15,18 @@ const MOVED = { kind: "moved", moved: ["b"], departed: [] };
 function setup(movesBefore?: StoredMoves, first: Routes = OWN) {
   const session = createEnforcer();
   let read: () => StoredMoves = () => LOST_MOVES;
-  let changes = 0;
   const keepMoves = (source: typeof read) => {
     read = source;
   };
-  const moves = createMoveLog(session, { before: movesBefore, keep: keepMoves, changed: () => changes++ });
+  const moves = createMoveLog(session, { before: movesBefore, keep: keepMoves });
   let version = 0;
   const enforce = (next: Routes) => session.enforce(routes(++version, next));
   enforce(first);
   const since = (from: bigint, collection = PODS) =>
     moves.of(collection).since(collection, { version: from, told: TOLD_NOTHING });
   const stored = () => movesFromContent(JSON.parse(JSON.stringify(movesToContent(read()))));
-  return { session, moves, enforce, since, stored, changes: () => changes };
+  return { session, moves, enforce, since, stored };
 }
-
-it("stores no mark while a watch lingers, since its versions may still raise them, and stores them again at the end", () => {
-  const { moves, enforce, stored, changes } = setup(undefined, MORE);
-  moves.of(PODS).give(10n);
-  enforce(OWN);
-  const first = moves.linger(PODS, 0);
-  const second = moves.linger(PODS, 0);
-  first.gave(15n);
-  first.end();
-  expect([stored().resources.get("/pods")?.namespacesHorizon, changes()]).toEqual([WITHOUT_END, 0]);
-  second.end();
-  expect([stored().resources.get("/pods")?.namespacesHorizon, changes()]).toEqual([15n, 1]);
-});
 
 describe("a client that continues from a version", () => {
   it("is told of the moves that came when versions up to it, or later ones, had been given", () => {

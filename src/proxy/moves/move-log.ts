@@ -4,15 +4,12 @@
 import type { GroupResource } from "../../kube/types.ts";
 import { LOST, type MovesMemory, type StoredMoves, UNMOVED } from "../session/memory.ts";
 import type { Enforced, Session } from "../session/session.ts";
-import type { Linger } from "./known.ts";
 import { movesBetween } from "./moves-between.ts";
 import { ResourceLog } from "./resource-log.ts";
 
 export interface MoveLog {
   /** Callers must not keep it: the log forgets the oldest resource when there are too many. */
   of(target: GroupResource): ResourceLog;
-  /** As the resource's own `linger`. When the last one has ended, the marks are stored once more. */
-  linger(target: GroupResource, told: number): Linger;
 }
 
 /** Clients choose resources freely. */
@@ -27,7 +24,6 @@ export function createMoveLog(session: Pick<Session, "current" | "onChange">, me
   const logs = new Map<string, ResourceLog>();
   const left = new Set<string>();
   let position = 0;
-  let lingering = 0;
   let unrequested: Unrequested = "not-served";
 
   const create = (target: GroupResource): ResourceLog => {
@@ -69,22 +65,10 @@ export function createMoveLog(session: Pick<Session, "current" | "onChange">, me
     return { resources: new Map([...logs].map(([key, log]) => [key, log.stored])), hasLostOthers };
   });
 
-  const of = (target: GroupResource) => {
-    const key = `${target.group}/${target.resource}`;
-    return logs.get(key) ?? add(key, create(target));
-  };
   return {
-    of,
-    linger(target, told) {
-      const { gave, end } = of(target).linger(told);
-      lingering++;
-      return {
-        gave,
-        end() {
-          end();
-          if (--lingering === 0) memory.changed();
-        },
-      };
+    of(target) {
+      const key = `${target.group}/${target.resource}`;
+      return logs.get(key) ?? add(key, create(target));
     },
   };
 }

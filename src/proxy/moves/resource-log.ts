@@ -4,7 +4,7 @@
 import { isInClusterScope } from "../../kube/place.ts";
 import { laterOf, NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
 import type { StoredResource } from "../session/memory.ts";
-import { type Collection, type Due, type Known, type Linger, type OpenList, TOLD_NOTHING } from "./known.ts";
+import { type Collection, type Due, type Known, type OpenList, TOLD_NOTHING } from "./known.ts";
 import { MAX_MOVED, MAX_NAMED, type Moves } from "./moves-between.ts";
 
 /** Where a change stands among the versions of the resource, and among the changes of the routes. */
@@ -49,7 +49,7 @@ export class ResourceLog {
   readonly #leftOut = new Set<string>();
   /** The API server is asked to leave out unknown namespaces, so any of them may have been left out. */
   #hidesUnknown = false;
-  /** The lists under way and the watches that linger, each with the last change that its client is shown. */
+  /** The lists under way, each with the position at its request. */
   readonly #lists = new Set<{ readonly told: number }>();
   /** Versions of events that were sent after later ones: a client that continues from one may know more. */
   readonly #outOfOrder = new Set<Version>();
@@ -85,21 +85,6 @@ export class ResourceLog {
   /** A client continues from a version. It does not count as given, since a client may send any number. */
   resume(version: Version): void {
     if (version > this.#given) this.#gaveMore = true;
-  }
-
-  /**
-   * A watch still shows what was before the changes after `told`. Each version that it gives raises the marks of
-   * these changes, since a client that continues from it has not been sent them.
-   */
-  linger(told: number): Linger {
-    const lingering = { told };
-    this.#lists.add(lingering);
-    const gave = (version: Version | undefined) => {
-      this.give(version);
-      const at = version ?? WITHOUT_END;
-      this.#raise(at, (mark) => mark.sequence > told && mark.version < at);
-    };
-    return { gave, end: () => this.#lists.delete(lingering) };
   }
 
   /** A client is sent what it missed, up to `version`, by events of these versions. */

@@ -19,7 +19,6 @@ import type { Discovery } from "../../api-server/discovery.ts";
 import { type Call, type Handler, isResourceCall, type Layer, type ResourceCall } from "../../call/call.ts";
 import { endBySnapshot, endReply } from "../../filter/end-when.ts";
 import { expiredWatch } from "../../filter/expired.ts";
-import { createOwnWrites, type OwnWrites } from "../../filter/own-writes.ts";
 import { createReleaseOrder } from "../../filter/release-order.ts";
 import { countedSource } from "../../http/body-sources.ts";
 import { discardBody } from "../../http/byte-stream.ts";
@@ -42,8 +41,6 @@ export interface IsolateDeps extends ByNamespaceDeps {
   readonly log: Logger;
   readonly random: Random;
   readonly podName: string;
-  /** The pod's writes whose events clients may wait for. Default: a new record of this layer's writes. */
-  readonly writes?: OwnWrites;
   /** How many requests may wait at a time. A further one is answered as after its wait. Default 256. */
   readonly maxHeld?: number;
 }
@@ -56,25 +53,17 @@ const MAX_ALL_HELD_BYTES = 32 * 1024 * 1024;
 export function isolate(deps: IsolateDeps): Layer {
   const { session, clock, moves, discovery } = deps;
   const planner = createPlanner();
-  const writes = deps.writes ?? createOwnWrites(clock);
-  const narrow = createNarrow({ ...deps, writes }, planner);
+  const narrow = createNarrow(deps, planner);
   const withWarning = createForeignWrites(clock, deps.log);
   const outlastLoss = createRecentLoss(session, clock);
   const ownEvents = createOwnEvents(session, deps.podName);
   const places = { free: deps.maxHeld ?? MAX_HELD };
 
-  const beginWrite = (info: ResourceInfo, reach: WriteReach) => {
-    const done = session.beginWrite(governingPlace(info.group, info.resource, info), info, reach);
-    const answered = writes.begin();
-    return () => {
-      done();
-      answered();
-    };
-  };
   /** @param objects the labels that decide about the call's object */
   const pass = async (call: ResourceCall, reach: WriteReach, send: () => Promise<Reply>, objects?: LabelFilter) => {
     const { info } = call;
-    const reply = isAct(info) ? await untilWritten(call, send, beginWrite(info, reach)) : await send();
+    const done = isAct(info) ? session.beginWrite(governingPlace(info.group, info.resource, info), info, reach) : undefined;
+    const reply = done === undefined ? await send() : await untilWritten(call, send, done);
     return withWarning(call, whileAllowed(reply, call, session, objects));
   };
   const allow = (call: ResourceCall, scope: ResourceScope, reach: WriteReach, next: Handler): Promise<Reply> =>
@@ -149,10 +138,10 @@ export function isolate(deps: IsolateDeps): Layer {
   return (next) => async (sent) => {
     if (!isResourceCall(sent) || sent.record.lock || sent.record.excludedBy !== undefined) return next(sent);
     let call: ResourceCall = sent;
-    const eventWrite = ownEvents.writeOf(sent);
-    if (eventWrite !== undefined) {
+    const event = ownEvents.writeOf(sent);
+    if (event !== undefined) {
       const read = await withBytes(sent);
-      const reply = await ownEvents.send(read, eventWrite, next);
+      const reply = await ownEvents.send(read, event, next);
       if (reply !== undefined) return reply;
       call = read;
     }
@@ -165,7 +154,7 @@ export function isolate(deps: IsolateDeps): Layer {
   };
 }
 
-function createNarrow(deps: IsolateDeps & { readonly writes: OwnWrites }, planner: Planner) {
+function createNarrow(deps: IsolateDeps, planner: Planner) {
   const send = createServerSideFilter(deps);
   const byNamespace = createByNamespace(deps);
   const heldBudget = { maxBytes: MAX_ALL_HELD_BYTES, bytes: 0 };

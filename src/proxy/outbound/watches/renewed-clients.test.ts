@@ -241,7 +241,7 @@ describe("a client that takes what it lists otherwise than what it is told, as k
 
 it("a list after a restart asks by the routes that hold once the API server's version is known", async () => {
   const session = createEnforcer();
-  const moves = createMoveLog(session, { before: LOST_MOVES, keep: () => undefined, changed: () => undefined });
+  const moves = createMoveLog(session, { before: LOST_MOVES, keep: () => undefined });
   const many = Array.from({ length: 20 }, (_, index) => `m${index}`);
   const enforce = (version: number, of: Routes) => session.enforce(routes(version, of));
   enforce(1, { blue: ["a"], defaultSubset: [...many, "b"] });

@@ -47,6 +47,8 @@ describe("an Event about the operator itself", () => {
     { kind: "Pod", name: "shop-lock" },
     { kind: "Pod", name: "shop-0", namespace: "other" },
     { kind: "Pod", name: "shop-0", apiVersion: "" },
+    { kind: "Pod", name: "shop-0", apiVersion: "v9" },
+    { kind: "Endpoints", name: "shop-lock", apiVersion: " " },
     { kind: "Pod", name: "shop-0", apiVersion: "example.com/v1" },
     { kind: "Lease", name: "shop-lock" },
     { kind: "Lease", name: "shop-lock", apiVersion: "example.com/v1" },

@@ -27,8 +27,8 @@ export function eventWriteOf({ podNamespace }: Pick<Snapshot, "podNamespace">, i
   return verb === "patch" ? { verb, field } : undefined;
 }
 
-/** The kinds of client-go's locks, as GROUP KIND. The core group is empty. */
-const LOCK_KINDS: ReadonlySet<string> = new Set(["coordination.k8s.io Lease", " ConfigMap", " Endpoints"]);
+/** The kinds of client-go's locks, as APIVERSION KIND. */
+const LOCK_KINDS: ReadonlySet<string> = new Set(["coordination.k8s.io/v1 Lease", "v1 ConfigMap", "v1 Endpoints"]);
 
 /** True for the app's lock, by the name that the operator knows, and for the pod of this name. */
 export function isOwnSubject(
@@ -36,10 +36,9 @@ export function isOwnSubject(
   podName: string,
   { apiVersion, kind, namespace, name }: EventSubject,
 ): boolean {
-  if (namespace !== podNamespace || name === "" || apiVersion === "") return false;
-  const [first = "", version] = apiVersion.split("/");
-  const type = `${version === undefined ? "" : first} ${kind}`;
-  return type === " Pod" ? name === podName : LOCK_KINDS.has(type) && name === lockName;
+  if (namespace !== podNamespace || name === "") return false;
+  const type = `${apiVersion} ${kind}`;
+  return type === "v1 Pod" ? name === podName : LOCK_KINDS.has(type) && name === lockName;
 }
 
 /** True for a merge or strategic merge patch that leaves the subject of the Event as it is. */

@@ -1,6 +1,6 @@
 // Bundles a program with the packages that it uses, so that an image needs no node_modules. Code that nothing uses is left out. Names and
 // lines stay, so that a stack in a log can be read.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
@@ -48,7 +48,6 @@ export async function bundle(program: Program, out: string): Promise<Package[]> 
   const { output } = await build.write({ dir: folder, format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name].js" });
   await build.close();
   const packages = packagesOf(output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : [])));
-  mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "THIRD-PARTY-NOTICES.txt"), noticesOf(packages));
   return packages;
 }

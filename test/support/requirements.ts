@@ -21,23 +21,24 @@ export function describeWithKube(name: string, body: () => void): void {
 
 /** `it` for tests that need a program of the machine, such as kubectl. In CI the test fails with the reason. */
 export function itWithProgram(program: string, name: string, body: () => Promise<void>): void {
-  const skipped = !isCi && !hasProgram(program);
-  if (skipped) process.stderr.write(`SKIPPED (needs ${program}): ${name}\n`);
-  it.skipIf(skipped)(name, body);
+  it.skipIf(isSkipped(program, hasProgram, name))(name, body);
 }
 
 /** `it` for tests that need a library of the machine, such as libjemalloc.so.2. In CI the test fails with the reason. */
 export function itWithLibrary(library: string, name: string, body: () => Promise<void>): void {
-  const skipped = !isCi && !hasLibrary(library);
-  if (skipped) process.stderr.write(`SKIPPED (needs ${library}): ${name}\n`);
-  it.skipIf(skipped)(name, body);
+  it.skipIf(isSkipped(library, hasLibrary, name))(name, body);
 }
 
 /** `describe` for tests that need a program of the machine. In CI the tests fail with the reason. */
 export function describeWithProgram(program: string, name: string, body: () => void): void {
-  const skipped = !isCi && !hasProgram(program);
-  if (skipped) process.stderr.write(`SKIPPED (needs ${program}): ${name}\n`);
-  describe.skipIf(skipped)(name, body);
+  describe.skipIf(isSkipped(program, hasProgram, name))(name, body);
+}
+
+/** Prints why a test is skipped. */
+function isSkipped(needed: string, has: (name: string) => boolean, test: string): boolean {
+  const skipped = !isCi && !has(needed);
+  if (skipped) process.stderr.write(`SKIPPED (needs ${needed}): ${test}\n`);
+  return skipped;
 }
 
 /** `describe` for tests that create network namespaces. In CI its first hook fails with the reason. */

@@ -2,7 +2,7 @@
 // the cache, makes the namespaces, runs vitest in them, and ends with a table and one line "N passed, N failed". Arguments go to vitest.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { otherRun, runInside } from "../test/real-node/enter.ts";
+import { runInside } from "../test/real-node/enter.ts";
 import { buildImages } from "../test/real-node/images.ts";
 import { prepareMachine } from "../test/real-node/prerequisites.ts";
 import { buildNodePrograms } from "../test/real-node/programs.ts";
@@ -18,7 +18,7 @@ const FOLDER = "CTRLMESH_REAL_NODE";
 const SUMMARY = "summary";
 
 async function main(): Promise<number> {
-  const missing = prepareMachine() ?? busy();
+  const missing = prepareMachine();
   if (missing !== undefined) {
     process.stderr.write(`npm run test:node: no node can run here: ${missing}\n`);
     return EXIT_UNAVAILABLE;
@@ -42,11 +42,6 @@ async function main(): Promise<number> {
     `\n${table}\nbuilding took ${seconds(builtMs - startedMs)} s, the run ${seconds(Date.now() - builtMs)} s\n\n${summary}`,
   );
   return code;
-}
-
-function busy(): string | undefined {
-  const pid = otherRun();
-  return pid === undefined ? undefined : `another run is under way, process ${pid}`;
 }
 
 /** In the namespaces. */

@@ -1,35 +1,41 @@
-// The control groups of the node's pods. Unlike namespaces, groups stay when their processes have ended, so they have a folder of their own,
-// which the end of a run and the start of the next one remove. Works with both versions of cgroups, also mixed.
+// The control groups of a node's pods. Unlike namespaces, groups stay when their processes have ended, so each run has a folder of its own,
+// which its end or the start of a later run removes. Works with both versions of cgroups, also mixed.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 
 const MOUNT = "/sys/fs/cgroup";
-export const CGROUP_ROOT = "/ctrlmesh-real-node";
+/** The parent of the groups of all runs. */
+const ALL_RUNS = "/ctrlmesh-real-node";
 /** What the kubelet needs of version 2, if the machine has only that. */
 const CONTROLLERS = ["cpu", "cpuset", "memory", "pids", "io", "hugetlb"];
 
-/** Creates the folder in each hierarchy. */
-export function makeCgroups(): void {
-  for (const hierarchy of hierarchies()) mkdirSync(join(hierarchy, CGROUP_ROOT), { recursive: true });
+/** The group of all pods of the node that has its files in the folder. */
+export function cgroupOf(folder: string): string {
+  return join(ALL_RUNS, basename(folder));
+}
+
+/** Creates the node's group in each hierarchy. */
+export function makeCgroups(folder: string): void {
+  for (const hierarchy of hierarchies()) mkdirSync(join(hierarchy, cgroupOf(folder)), { recursive: true });
   if (!existsSync(join(MOUNT, "cgroup.controllers"))) return;
   const present = readFileSync(join(MOUNT, "cgroup.controllers"), "utf8").trim().split(" ");
   const enable = CONTROLLERS.filter((name) => present.includes(name)).map((name) => `+${name}`);
-  writeFileSync(join(MOUNT, CGROUP_ROOT, "cgroup.subtree_control"), enable.join(" "));
+  for (const group of [ALL_RUNS, cgroupOf(folder)]) writeFileSync(join(MOUNT, group, "cgroup.subtree_control"), enable.join(" "));
 }
 
-/** Removes the folders. @throws Error if a process is left in them */
-export async function removeCgroups(): Promise<void> {
+/** Removes the node's group and those below. @throws Error if a process is left in them */
+export async function removeCgroups(folder: string): Promise<void> {
   for (const hierarchy of hierarchies()) {
-    const root = join(hierarchy, CGROUP_ROOT);
+    const root = join(hierarchy, cgroupOf(folder));
     // The kernel frees a group a moment after its last process.
     await eventually(() => removeTree(root), { withinMs: 10_000, everyMs: 100 });
   }
 }
 
-/** The pids in the groups. */
-export function processesInCgroups(): number[] {
-  const pids = hierarchies().flatMap((hierarchy) => treeOf(join(hierarchy, CGROUP_ROOT)).flatMap(pidsOf));
+/** The pids in the node's group and those below. */
+export function processesInCgroups(folder: string): number[] {
+  const pids = hierarchies().flatMap((hierarchy) => treeOf(join(hierarchy, cgroupOf(folder))).flatMap(pidsOf));
   return [...new Set(pids)];
 }
 

@@ -12,26 +12,17 @@ import { makeCgroups, processesInCgroups, removeCgroups } from "./cgroups.ts";
 
 const INSIDE = fileURLToPath(new URL("inside.sh", import.meta.url));
 const PREFIX = "ctrlmesh-real-node-";
+/** The file that names the process of a run. */
+const OWNER = "owner";
 export const NODE_NAME = "node-1";
 export const NODE_ADDRESS = "10.200.0.1";
-
-/** Another run on this machine, of which there may be one: both would have the same control groups. */
-export function otherRun(own?: string): string | undefined {
-  const others = folders().filter((folder) => folder !== own);
-  return others.map(pidOf).find(isTestRun);
-}
 
 /** Runs the command to its end and resolves with its exit code, or 130 after Ctrl-C. `use` gets the node's folder before that is removed. */
 export async function runInside(command: (folder: string) => readonly string[], use: (folder: string) => void): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), PREFIX));
-  writeFileSync(join(folder, "pid"), String(process.pid));
-  const other = otherRun(folder); // two that start at once both end here
-  if (other !== undefined) {
-    rmSync(folder, { recursive: true });
-    throw new Error(`process ${other} runs the node's tests already`);
-  }
+  writeFileSync(join(folder, OWNER), processStart(process.pid));
   await removeRemains(folder);
-  makeCgroups();
+  makeCgroups(folder);
   const namespaces = ["--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"];
   const args = ["--pdeathsig", "KILL", "unshare", ...namespaces, INSIDE, NODE_NAME, NODE_ADDRESS, folder, ...command(folder)];
   const child = spawn("setpriv", args, { stdio: ["ignore", "inherit", "inherit"], detached: true });
@@ -47,37 +38,40 @@ export async function runInside(command: (folder: string) => readonly string[], 
     return isStopped ? 130 : (code ?? 1);
   } finally {
     process.off("SIGINT", stop).off("SIGTERM", stop);
-    await removeCgroups();
-    rmSync(folder, { recursive: true, force: true });
+    await removeNode(folder);
   }
 }
 
 /** Removes what killed runs have left. */
 async function removeRemains(own: string): Promise<void> {
-  for (const folder of folders()) {
-    if (folder === own) continue;
-    // Its namespaces have just lost their first process.
-    await eventually(() => processesInCgroups().length === 0, { withinMs: 10_000, everyMs: 100 });
-    rmSync(folder, { recursive: true, force: true });
-  }
-  await removeCgroups();
-}
-
-function folders(): string[] {
   const names = readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX));
-  return names.map((name) => join(tmpdir(), name));
+  for (const folder of names.map((name) => join(tmpdir(), name))) {
+    if (folder === own || isOwned(folder)) continue;
+    // Its namespaces may just have lost their first process.
+    await eventually(() => processesInCgroups(folder).length === 0, { withinMs: 10_000, everyMs: 100 });
+    await removeNode(folder);
+  }
 }
 
-function pidOf(folder: string): string {
-  const file = join(folder, "pid");
-  return existsSync(file) ? readFileSync(file, "utf8") : "";
+async function removeNode(folder: string): Promise<void> {
+  await removeCgroups(folder);
+  rmSync(folder, { recursive: true, force: true });
 }
 
-/** False for a later process of the same number. */
-function isTestRun(pid: string): boolean {
+/** Whether the process that made the folder still runs. */
+function isOwned(folder: string): boolean {
+  const file = join(folder, OWNER);
+  if (!existsSync(file)) return true; // it has just been made
+  const owner = readFileSync(file, "utf8");
+  return owner === processStart(Number.parseInt(owner, 10));
+}
+
+/** Names a process: its number and the time of its start, since a later process may have the same number. Empty if it does not run. */
+function processStart(pid: number): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("test-node.ts");
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\)/, "").trim().split(" ");
+    return `${pid} ${fields[19]}`; // proc(5): starttime
   } catch {
-    return false;
+    return "";
   }
 }

@@ -11,13 +11,13 @@ import type { RealNode } from "./node.ts";
 export async function reboot(node: RealNode): Promise<void> {
   const { services, folder } = node;
   await Promise.all((["kubelet", "kube-proxy", "containerd"] as const).map((name) => services.stop(name, 0)));
-  await eventually(() => killAll([...shims(), ...processesInCgroups()]) === 0, { withinMs: 20_000, everyMs: 50 });
+  await eventually(() => killAll([...shims(), ...processesInCgroups(folder)]) === 0, { withinMs: 20_000, everyMs: 50 });
   for (const path of mountsBelow([join(folder, "kubelet"), "/run"])) execFileSync("umount", ["--lazy", path]);
   execFileSync("mount", ["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"]);
   for (const path of ["/run/lock", "/run/netns"]) mkdirSync(path);
   execFileSync("nft", ["flush", "ruleset"]);
-  await removeCgroups();
-  makeCgroups();
+  await removeCgroups(folder);
+  makeCgroups(folder);
   writeFileSync(join(folder, "sysctls/kernel.random.boot_id"), randomUUID());
   await node.startServices();
 }

@@ -1,7 +1,7 @@
 // The settings of the node's programs: containerd, how pods are connected, kubelet and kube-proxy. Pure. Where a setting is not the usual one, a
 // comment says why.
 import { join } from "node:path";
-import { CGROUP_ROOT } from "./cgroups.ts";
+import { cgroupOf } from "./cgroups.ts";
 import { PAUSE_IMAGE } from "./images.ts";
 
 export const POD_RANGE = "10.244.0.0/16";
@@ -65,7 +65,7 @@ export function kubeletConfig(folder: string, address: string, caFile: string): 
     clusterDNS: [DNS_ADDRESS],
     resolvConf: join(folder, "resolv.conf"),
     cgroupDriver: "cgroupfs",
-    cgroupRoot: CGROUP_ROOT,
+    cgroupRoot: cgroupOf(folder),
     // The machine may have cgroups of version 1, and swap.
     failCgroupV1: false,
     failSwapOn: false,

@@ -3,27 +3,39 @@
 // round and a summary. A slow machine sends fewer requests.
 //
 // Options: --minutes N (default 10), --rate N a second (200), --seed N (1), --rounds N (one each minute),
-// --json.
+// --json. With --node, it runs the mesh on a real node instead (test/real-node/soak.test.ts), with --minutes
+// alone (default 60).
 import { parseArgs } from "node:util";
+import { runOnNode } from "../test/real-node/run.ts";
 import { complaints, runSoak } from "../test/soak/run-soak.ts";
 import { startKube } from "../test/support/kube.ts";
 
 const { values } = parseArgs({
   options: {
-    minutes: { type: "string", default: "10" },
-    rate: { type: "string", default: "200" },
-    seed: { type: "string", default: "1" },
+    node: { type: "boolean", default: false },
+    minutes: { type: "string" },
+    rate: { type: "string" },
+    seed: { type: "string" },
     rounds: { type: "string" },
     json: { type: "boolean", default: false },
   },
 });
-const minutes = Number(values.minutes);
-const rate = Number(values.rate);
-const seed = Number(values.seed);
+const minutes = Number(values.minutes ?? (values.node ? 60 : 10));
+const rate = Number(values.rate ?? 200);
+const seed = Number(values.seed ?? 1);
 const rounds = Number(values.rounds ?? Math.max(2, Math.round(minutes)));
 if (!(minutes > 0) || !(rate > 0) || !Number.isInteger(seed) || !Number.isInteger(rounds) || rounds < 1) {
   process.stderr.write("soak: --minutes and --rate must be positive, --seed and --rounds integers\n");
   process.exit(64);
+}
+if (values.node) {
+  const others = [values.rate, values.seed, values.rounds].some((value) => value !== undefined) || values.json;
+  if (others || !Number.isInteger(minutes)) {
+    process.stderr.write("soak: --node takes --minutes alone, an integer\n");
+    process.exit(64);
+  }
+  process.env.CTRLMESH_SOAK_MINUTES = `${minutes}`;
+  process.exit(await runOnNode("npm run soak -- --node", ["test/real-node/soak.test.ts"]));
 }
 
 const kube = await startKube();

@@ -11,13 +11,15 @@ export interface VitestRun {
   resultsOf(path: string): Results | undefined;
 }
 
-export async function runVitest(args: readonly string[]): Promise<VitestRun> {
+const TIMEOUT_MS = 40 * MINUTE_MS;
+
+export async function runVitest(args: readonly string[], timeoutMs = TIMEOUT_MS): Promise<VitestRun> {
   const dir = await mkdtemp(join(tmpdir(), "ctrlmesh-report-"));
   const reportFile = join(dir, "vitest.json");
   const vitest = [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--reporter=default", "--reporter=json"];
   try {
     const command = [...vitest, `--outputFile.json=${reportFile}`, ...args];
-    const code = await runCommand(process.execPath, command, { timeoutMs: 40 * MINUTE_MS });
+    const code = await runCommand(process.execPath, command, { timeoutMs });
     const text = await readFile(reportFile, "utf8").catch(() => undefined);
     if (text === undefined)
       return { results: failure(`vitest gave no report and ended with ${code}`), resultsOf: () => undefined };

@@ -10,6 +10,12 @@ const ALL_RUNS = "/ctrlmesh-real-node";
 /** What the kubelet needs of version 2, if the machine has only that. */
 const CONTROLLERS = ["cpu", "cpuset", "memory", "pids", "io", "hugetlb"];
 
+/** 16 times the default, in version 1 and 2. */
+const SHARES = [
+  { file: join(MOUNT, "cpu", ALL_RUNS, "cpu.shares"), value: "16384" },
+  { file: join(MOUNT, ALL_RUNS, "cpu.weight"), value: "1600" },
+];
+
 /** The group of all pods of the node that has its files in the folder. */
 export function cgroupOf(folder: string): string {
   return join(ALL_RUNS, basename(folder));
@@ -18,10 +24,16 @@ export function cgroupOf(folder: string): string {
 /** Creates the node's group in each hierarchy. */
 export function makeCgroups(folder: string): void {
   for (const hierarchy of hierarchies()) mkdirSync(join(hierarchy, cgroupOf(folder)), { recursive: true });
+  shareProcessors();
   if (!existsSync(join(MOUNT, "cgroup.controllers"))) return;
   const present = readFileSync(join(MOUNT, "cgroup.controllers"), "utf8").trim().split(" ");
   const enable = CONTROLLERS.filter((name) => present.includes(name)).map((name) => `+${name}`);
   for (const group of [ALL_RUNS, cgroupOf(folder)]) writeFileSync(join(MOUNT, group, "cgroup.subtree_control"), enable.join(" "));
+}
+
+/** Without this, all pods together would get no more of a busy machine's processors than one process. */
+function shareProcessors(): void {
+  for (const { file, value } of SHARES) if (existsSync(file)) writeFileSync(file, value);
 }
 
 /** Removes the node's group and those below. @throws Error if a process is left in them */

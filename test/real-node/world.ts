@@ -102,7 +102,7 @@ function lastWriteMs(world: World, namespace: string): number {
 }
 
 /** The restarts of containers, by the uids of their pods. */
-type Pods = ReadonlyMap<string, number>;
+export type Pods = ReadonlyMap<string, number>;
 
 interface PodRestarts {
   readonly metadata: { readonly uid: string };
@@ -112,7 +112,8 @@ interface PodRestarts {
   };
 }
 
-async function podsOf(world: World): Promise<Pods> {
+/** The operator's pods. */
+export async function podsOf(world: World): Promise<Pods> {
   const { items } = await world.get<{ items: PodRestarts[] }>("pods", "-n", world.operatorNamespace);
   return new Map(
     items.map(({ metadata, status }) => {

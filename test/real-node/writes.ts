@@ -8,7 +8,7 @@ import { checkOwnership, type OwnerChange, violationText } from "../chaos/owners
 import type { Kube } from "../support/kube.ts";
 import { type PodWrite, podWritesOf } from "../support/mesh/pod-writes.ts";
 
-/** Of all objects together. */
+/** Between two changes, of all objects together. */
 const EVERY_MS = 50;
 /** The resources that only one pod at a time may write in a namespace. */
 const DIVIDED = /^(foos\/status|configmaps)$/;
@@ -24,8 +24,8 @@ export interface NamedFoo {
 }
 
 export interface SteadyChanges {
-  /** Changes the Foos until `stop`. */
-  start(foos: readonly NamedFoo[]): void;
+  /** Changes the Foos until `stop`. @param everyMs between two changes of all together */
+  start(foos: readonly NamedFoo[], everyMs?: number): void;
   stop(): Promise<void>;
 }
 
@@ -43,9 +43,9 @@ export function steadyChanges({ server, caPem, token }: Kube): SteadyChanges {
     }
   };
   return {
-    start(foos) {
+    start(foos, everyMs = EVERY_MS) {
       stopped = new AbortController();
-      running = Promise.all(foos.map((foo) => change(foo, EVERY_MS * foos.length, stopped.signal)));
+      running = Promise.all(foos.map((foo) => change(foo, everyMs * foos.length, stopped.signal)));
     },
     async stop() {
       stopped.abort();

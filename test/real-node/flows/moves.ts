@@ -7,20 +7,22 @@ export function moves(world: () => World): void {
   flow("move a namespace back and forth (onLoss InPlace)", world, async (own) => {
     const pods = await own.podNames(HOME, "component=foo-operator");
     await onLoss(own, "InPlace");
-    await move(own, "");
-    await move(own, "v2");
+    await moveInPlace(own, "");
+    await moveInPlace(own, "v2");
     expect(await own.podNames(HOME, "component=foo-operator")).toEqual(pods);
     await onLoss(own, "Restart");
   });
 }
 
-async function onLoss(world: World, value: "InPlace" | "Restart"): Promise<void> {
+/** Sets what happens to pods that lose a namespace. */
+export async function onLoss(world: World, value: "InPlace" | "Restart"): Promise<void> {
   const patch = JSON.stringify({ spec: { route: { onLoss: value } } });
   await world.run("patch", "virtualapp", "foo-operator", "-n", HOME, "--type=merge", "-p", patch);
   await converged(world);
 }
 
-async function move(world: World, to: "" | "v2"): Promise<void> {
+/** Moves team-b, and waits until every proxy enforces it. */
+export async function moveInPlace(world: World, to: "" | "v2"): Promise<void> {
   world.owners["team-b"]?.push({ sinceMs: Date.now(), subset: to });
   await world.run("label", "namespace", "team-b", to === "v2" ? "ns-type=canary-1" : "ns-type-");
   const count = '{.status.subsets[?(@.name=="v2")].namespaces}';

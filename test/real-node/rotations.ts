@@ -1,0 +1,59 @@
+// What the kubelet and the manager have replaced meanwhile in the operator's pods: tokens, certificates and logs.
+import { readdirSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { HEALTH_PORT } from "../../src/manager/injection/names.ts";
+import { HOME } from "./flows/operator.ts";
+import type { World } from "./world.ts";
+
+const ISSUED = /^ctrlmesh_proxy_certificate_requests_total\{result="issued"\} (\d+)$/m;
+
+const TOKEN_VOLUME = /^(kube-api-access-|ctrlmesh-)/;
+
+export interface Rotations {
+  /** All that the sidecars have got from the manager since their start. */
+  readonly certificates: number;
+  /** The kubelet's present version of each volume with a token. */
+  readonly tokens: ReadonlyMap<string, string>;
+  /** The old log files of all containers. */
+  readonly logs: number;
+}
+
+export async function rotations(world: World): Promise<Rotations> {
+  let certificates = 0;
+  for (const pod of await world.podNames(HOME, "component=foo-operator")) {
+    const host = await world.cluster.forward(HOME, pod, HEALTH_PORT);
+    const text = await (await fetch(`http://${host}/metrics`)).text();
+    certificates += Number(ISSUED.exec(text)?.[1] ?? 0);
+  }
+  return {
+    certificates,
+    tokens: tokensOf(join(world.node.folder, "kubelet/pods")),
+    logs: oldLogs(join(world.node.folder, "pods")),
+  };
+}
+
+/** The kubelet writes a projected volume anew, and then points `..data` to the new files. */
+function tokensOf(pods: string): Map<string, string> {
+  const volumes = readdirSync(pods).flatMap((uid) => {
+    const folder = join(pods, uid, "volumes/kubernetes.io~projected");
+    return namesIn(folder).map((name) => join(folder, name, "..data"));
+  });
+  return new Map(
+    volumes.filter((path) => TOKEN_VOLUME.test(path.split("/").at(-2) ?? "")).map((path) => [path, readlinkSync(path)]),
+  );
+}
+
+function oldLogs(pods: string): number {
+  const containers = readdirSync(pods)
+    .filter((name) => name.startsWith(`${HOME}_`))
+    .flatMap((pod) => namesIn(join(pods, pod)).map((name) => join(pods, pod, name)));
+  return containers.flatMap(namesIn).filter((file) => !/^\d+\.log$/.test(file)).length;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // it has just gone
+  }
+}

@@ -5,6 +5,7 @@
 import { join, relative } from "node:path";
 import { GO_PROGRAMS, whyNoGo } from "../test/support/go-build.ts";
 import { hasKubeAssets } from "../test/support/kube-assets/folder.ts";
+import { withBundledPrograms } from "../test/support/programs.ts";
 import { importsOf } from "./imports-of.ts";
 import { ROOT } from "./run-command.ts";
 import { buildGo, vetAndTestGo } from "./run-go-tests.ts";
@@ -67,7 +68,9 @@ async function runOnServers(): Promise<Results[]> {
       exclude.push("--exclude", file);
     }
   }
-  const run = await timed("integration and end-to-end tests", () => runVitest(["--project", "!unit", ...exclude]));
+  const run = await withBundledPrograms(() =>
+    timed("integration and end-to-end tests", () => runVitest(["--project", "!unit", ...exclude])),
+  );
   for (const [file, stored] of keep) stored.keep(run.resultsOf(file) ?? failure(`${file} did not run`));
   return [...parts, run.results];
 }

@@ -18,6 +18,7 @@ import { kubectl, tryKubectl } from "../support/kubectl.ts";
 import { writeKubeconfig } from "../support/mesh/cluster.ts";
 import { type Mesh, startMesh } from "../support/mesh.ts";
 import { type PodRunner, startPodRunner } from "../support/pod-runner.ts";
+import { programMain } from "../support/programs.ts";
 import { type PolicyRule, refusals, rightsOf, unusedRights } from "../support/rbac.ts";
 import { describeWithKube } from "../support/requirements.ts";
 import { refusedByPolicy, withStolenToken } from "../support/stolen-token.ts";
@@ -25,7 +26,6 @@ import { refusedByPolicy, withStolenToken } from "../support/stolen-token.ts";
 const USER = `system:serviceaccount:${MESH_NAMESPACE}:ctrlmesh-manager`;
 const NAMESPACE = "foo-system";
 const APP = { namespace: NAMESPACE, name: "foo-operator" };
-const MANAGER_MAIN = new URL("../../src/manager/main.ts", import.meta.url).pathname;
 const AUDIT_POLICY = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -184,7 +184,7 @@ describeWithKube("a manager with only the chart's permissions", () => {
     manager = await startChild({
       name: "manager",
       command: process.execPath,
-      args: [MANAGER_MAIN, "--print-ready"],
+      args: [programMain("manager"), "--print-ready"],
       env: { ...(await deploymentEnv()), ...LOCAL, CTRLMESH_KUBECONFIG: kubeconfig },
     });
     await mesh.apply(demoVirtualApp());

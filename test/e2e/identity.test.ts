@@ -16,7 +16,8 @@ import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { kubectl } from "../support/kubectl.ts";
-import { FOOS, podObject, prepareCluster, ROOT, SERVICE_ACCOUNTS } from "../support/mesh/cluster.ts";
+import { FOOS, podObject, prepareCluster, SERVICE_ACCOUNTS } from "../support/mesh/cluster.ts";
+import { programMain } from "../support/programs.ts";
 import { describeWithKube } from "../support/requirements.ts";
 import { type Access, certify, openProxy, registrationOf } from "../support/scripted-proxy.ts";
 import { handshake } from "../support/tls-handshake.ts";
@@ -37,7 +38,7 @@ describeWithKube("the mesh's identity", () => {
       name,
       command: process.execPath,
       args: [
-        join(ROOT, "src/manager/main.ts"),
+        programMain("manager"),
         "--print-ready",
         "--kubeconfig",
         kube.kubeconfig,
@@ -156,7 +157,7 @@ describeWithKube("the mesh's identity", () => {
       name: "proxy",
       command: process.execPath,
       args: [
-        join(ROOT, "src/proxy/main.ts"),
+        programMain("proxy"),
         "--print-ready",
         "--api-server",
         kube.server,

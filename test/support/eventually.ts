@@ -3,9 +3,14 @@
 export interface EventuallyOptions {
   /** The default is 10,000. */
   readonly withinMs?: number;
-  /** The default is 25. */
+  /** The default is 25, and grows to 100 in two seconds: a long wait must not take the CPU from what it waits for. */
   readonly everyMs?: number;
 }
+
+const MIN_EVERY_MS = 25;
+const MAX_EVERY_MS = 100;
+/** A wait is at most this part of the time so far. */
+const WAITS_OF_A_TIME = 20;
 
 /**
  * Calls `check` until it neither throws nor returns false. When the time is over it throws the last failure.
@@ -15,8 +20,10 @@ export async function eventually<T>(
   check: () => T | Promise<T>,
   options: EventuallyOptions | number = {},
 ): Promise<Exclude<T, false>> {
-  const { withinMs = 10_000, everyMs = 25 } = typeof options === "number" ? { withinMs: options } : options;
-  const deadline = performance.now() + withinMs;
+  const { withinMs = 10_000, everyMs } = typeof options === "number" ? { withinMs: options } : options;
+  const startMs = performance.now();
+  const deadline = startMs + withinMs;
+  const growing = () => Math.min(MAX_EVERY_MS, Math.max(MIN_EVERY_MS, (performance.now() - startMs) / WAITS_OF_A_TIME));
   for (;;) {
     try {
       const result = await check();
@@ -25,6 +32,6 @@ export async function eventually<T>(
     } catch (error) {
       if (performance.now() > deadline) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    await new Promise((resolve) => setTimeout(resolve, everyMs ?? growing()));
   }
 }

@@ -1,7 +1,7 @@
 // The real control plane for tests: etcd, kube-apiserver and, on request, kube-controller-manager and kube-scheduler, on free
 // loopback ports with an audit log. It is this project's binary (test/kube), or the programs in KUBEBUILDER_ASSETS. It stops when
 // its parent has ended, also after kill -9 or Ctrl-C.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -127,7 +127,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     get pid() {
       return child.pid;
     },
-    audit: () => readAudit(ready.auditLog),
+    audit: auditReader(ready.auditLog),
     async crash() {
       child.kill("SIGKILL");
       await child.stop();
@@ -161,12 +161,28 @@ async function programFor({ controllerManager, scheduler, tokenCacheMs = SHORT_T
   return { command: await goProgram("test/kube"), args: ["--token-cache", `${tokenCacheMs}ms`], tokenCacheMs };
 }
 
-// The log grows while it is read, so the text after the last newline may be an incomplete event.
-function readAudit(file: string): AuditEvent[] {
-  return readFileSync(file, "utf8")
-    .split("\n")
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as AuditEvent);
+/** Parses each line of the audit log once, since tests read it again and again while they wait. */
+function auditReader(file: string): () => AuditEvent[] {
+  const events: AuditEvent[] = [];
+  let readTo = 0;
+  return () => {
+    const fresh = readFrom(file, readTo);
+    // The log grows while it is read, so what follows the last newline may be an incomplete event.
+    const complete = fresh.subarray(0, fresh.lastIndexOf("\n") + 1);
+    readTo += complete.length;
+    for (const line of complete.toString("utf8").split("\n")) if (line !== "") events.push(JSON.parse(line) as AuditEvent);
+    return [...events];
+  };
+}
+
+function readFrom(path: string, position: number): Buffer {
+  const file = openSync(path, "r");
+  try {
+    const buffer = Buffer.alloc(Math.max(0, fstatSync(file).size - position));
+    return buffer.subarray(0, readSync(file, buffer, 0, buffer.length, position));
+  } finally {
+    closeSync(file);
+  }
 }
 
 function endOfLog(dir: string): string {

@@ -10,7 +10,7 @@ import type { KubeClient } from "../../src/kube/client/types.ts";
 import type { Child } from "./child-process.ts";
 import type { Kube } from "./kube.ts";
 import { kubectl } from "./kubectl.ts";
-import { FOOS, type Foo, prepareCluster, ROOT } from "./mesh/cluster.ts";
+import { FOOS, type Foo, prepareCluster } from "./mesh/cluster.ts";
 import { startManagers } from "./mesh/managers.ts";
 import { type MeshPod, type PodOptions, startPod } from "./mesh/pod.ts";
 import { type PodWrite, podWritesOf } from "./mesh/pod-writes.ts";
@@ -26,7 +26,7 @@ export interface MeshOptions {
   readonly appNamespace?: string;
   /** The name of the VirtualApp and of its lock; the default is "foo-operator". */
   readonly appName?: string;
-  /** The program of the proxies; the default is src/proxy/main.ts. */
+  /** The program of the proxies, which then warm up; the default is that of programs.ts, which does not. */
   readonly proxyMain?: string;
   /** The managers' access to the control plane; the default is its administrator. */
   readonly managerKubeconfig?: string;
@@ -101,7 +101,7 @@ export async function startMesh(options: MeshOptions): Promise<Mesh> {
     client,
     appNamespace,
     manager: managers.service.address,
-    proxyMain: options.proxyMain ?? join(ROOT, "src/proxy/main.ts"),
+    ...(options.proxyMain === undefined ? {} : { proxyMain: options.proxyMain }),
     dir,
     identity,
     restarts,

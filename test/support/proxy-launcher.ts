@@ -1,9 +1,9 @@
 // Starts the proxy of one pod as a process, like its container. Every start has the ports and the data folder of the first. Used
 // by the fixtures that replace the kubelet (mesh/pod.ts, pod-processes.ts).
-import { fileURLToPath } from "node:url";
 import { type Child, startChild } from "./child-process.ts";
 import type { Kube } from "./kube.ts";
 import { readImage } from "./program-image.ts";
+import { programMain } from "./programs.ts";
 
 export interface ProxyLauncherOptions {
   readonly kube: Pick<Kube, "server" | "caFile">;
@@ -13,7 +13,7 @@ export interface ProxyLauncherOptions {
   readonly name: string;
   readonly uid: string;
   readonly dataDir: string;
-  /** The default is the sources, which do not warm up. */
+  /** A program of a measurement, which warms up; the default is that of programs.ts, which does not. */
   readonly proxyMain?: string;
   /** Further flags, without their dashes. */
   readonly flags?: Readonly<Record<string, string>>;
@@ -32,15 +32,13 @@ export interface ProxyReady {
   readonly egressUrl?: string;
 }
 
-const PROXY_MAIN = fileURLToPath(new URL("../../src/proxy/main.ts", import.meta.url));
-
 export function proxyReady({ ready }: Child): ProxyReady {
   return ready as unknown as ProxyReady;
 }
 
 /** Returns a function that starts the proxy, and resolves once the proxy listens. */
 export function createProxyLauncher(options: ProxyLauncherOptions): () => Promise<Child> {
-  const { kube, manager, namespace, name, uid, dataDir, proxyMain = PROXY_MAIN, verbose = false } = options;
+  const { kube, manager, namespace, name, uid, dataDir, proxyMain = programMain("proxy"), verbose = false } = options;
   const image = readImage("proxy");
   let listen = { api: "127.0.0.1:0", health: "127.0.0.1:0" };
   let egress: string | undefined;
@@ -56,7 +54,7 @@ export function createProxyLauncher(options: ProxyLauncherOptions): () => Promis
       listen: listen.api,
       "health-listen": listen.health,
       "log-level": "debug",
-      // The sources are for tests, which measure nothing.
+      // Tests measure nothing, and a warm-up costs a second of CPU time.
       ...(options.proxyMain === undefined ? { "warm-up-ms": "0" } : {}),
       ...options.flags,
       ...(egress === undefined ? {} : { "egress-listen": egress }),

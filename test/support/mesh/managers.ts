@@ -1,11 +1,10 @@
 // The manager's replicas: processes with their own ports, one lease for all, and the Service by which proxies reach them. Like a
 // container, a replica that ends by itself is restarted, for example after it has lost the lease.
-import { join } from "node:path";
 import { startChild } from "../child-process.ts";
 import type { Kube } from "../kube.ts";
+import { programMain } from "../programs.ts";
 import { type Service, startService } from "../service.ts";
 import { type Supervised, supervise } from "../supervised.ts";
-import { ROOT } from "./cluster.ts";
 
 export interface ManagersOptions {
   readonly kube: Kube;
@@ -61,7 +60,7 @@ function startReplica(index: number, options: ManagersOptions): Promise<Supervis
       name,
       command: process.execPath,
       args: [
-        join(ROOT, "src/manager/main.ts"),
+        programMain("manager"),
         "--print-ready",
         "--kubeconfig",
         kubeconfig ?? kube.kubeconfig,

@@ -79,7 +79,7 @@ export interface PodWorld {
   readonly appNamespace: string;
   /** host:port of the managers. */
   readonly manager: string;
-  readonly proxyMain: string;
+  readonly proxyMain?: string;
   /** The parent of the pods' folders. */
   readonly dir: string;
   /** Pods and managers know each other by the mesh's identity. */

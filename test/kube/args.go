@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -54,11 +55,13 @@ func apiServerArgs(opts *options, s *state) []string {
 	return append(args, opts.apiServerArgs...)
 }
 
-// disabledControllers are the controllers that would disturb the tests or have nothing to do. There is no kubelet: nodes never
-// send a heartbeat, and pods may name nodes that do not exist. The first four controllers would mark such nodes unreachable and
-// delete such pods. The others serve volumes, clouds and certificates.
+// nodeControllers mark silent nodes as unreachable and delete their pods. Most tests have no kubelet: nodes never send a heartbeat, and
+// pods may name nodes that do not exist.
+var nodeControllers = []string{"node-lifecycle-controller", "taint-eviction-controller", "pod-garbage-collector-controller"}
+
+// disabledControllers have nothing to do in any test. They serve devices, volumes, clouds and certificates.
 var disabledControllers = []string{
-	"node-lifecycle-controller", "taint-eviction-controller", "device-taint-eviction-controller", "pod-garbage-collector-controller",
+	"device-taint-eviction-controller",
 	"node-ipam-controller", "node-route-controller", "service-lb-controller", "cloud-node-lifecycle-controller",
 	"persistentvolume-binder-controller", "persistentvolume-attach-detach-controller", "persistentvolume-expander-controller",
 	"persistentvolume-protection-controller", "persistentvolumeclaim-protection-controller", "volumeattributesclass-protection-controller",
@@ -68,9 +71,13 @@ var disabledControllers = []string{
 }
 
 func controllerManagerArgs(opts *options, s *state) []string {
+	disabled := disabledControllers
+	if !opts.nodeControllers {
+		disabled = slices.Concat(nodeControllers, disabled)
+	}
 	return append([]string{
 		"--kubeconfig=" + s.kubeconfig(controllerManagerUser),
-		"--controllers=*,-" + strings.Join(disabledControllers, ",-"),
+		"--controllers=*,-" + strings.Join(disabled, ",-"),
 		// There is one of each in the API server's process, so an election could only be lost by a slow machine.
 		"--leader-elect=false",
 		"--secure-port=0",

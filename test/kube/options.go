@@ -14,6 +14,7 @@ type options struct {
 	dir                   string
 	port, etcdPort        int
 	controllerManager     bool
+	nodeControllers       bool
 	scheduler             bool
 	audit                 bool
 	featureGates          string
@@ -31,6 +32,7 @@ func parseOptions(args []string) (*options, error) {
 	fs.IntVar(&o.port, "port", 0, "port of the API server; 0 is that of the last run in --dir, or else a free one")
 	fs.IntVar(&o.etcdPort, "etcd-port", 0, "port of etcd; 0 as for --port")
 	fs.BoolVar(&o.controllerManager, "controller-manager", false, "run the built-in controllers")
+	fs.BoolVar(&o.nodeControllers, "node-controllers", false, "also run the built-in controllers that mark silent nodes as lost and delete their pods")
 	fs.BoolVar(&o.scheduler, "scheduler", false, "run the scheduler")
 	fs.BoolVar(&o.audit, "audit", false, "write DIR/audit.log: one JSON line for each request that changes things; also how go-foo asks for its objects")
 	fs.StringVar(&o.featureGates, "feature-gates", "", "A=true,B=false, for all components")

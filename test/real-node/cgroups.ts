@@ -1,7 +1,8 @@
-// The control groups of a node's pods. Unlike namespaces, groups stay when their processes have ended, so each run has a folder of its own,
-// which its end or the start of a later run removes. Works with both versions of cgroups, also mixed.
+// The control groups of the nodes' pods. Unlike namespaces, groups stay when their processes have ended. So each run has a group of its own, with
+// those of its nodes, which its end or the start of a later run removes. Works with both versions of cgroups, also mixed.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import { eventually } from "../support/eventually.ts";
 
 const MOUNT = "/sys/fs/cgroup";
@@ -16,19 +17,21 @@ const SHARES = [
   { file: join(MOUNT, ALL_RUNS, "cpu.weight"), value: "1600" },
 ];
 
-/** The group of all pods of the node that has its files in the folder. */
+/** The group of a run, or of all pods of a node, that has its files in the folder. */
 export function cgroupOf(folder: string): string {
-  return join(ALL_RUNS, basename(folder));
+  return join(ALL_RUNS, relative(tmpdir(), folder));
 }
 
-/** Creates the node's group in each hierarchy. */
+/** Creates the group in each hierarchy. */
 export function makeCgroups(folder: string): void {
   for (const hierarchy of hierarchies()) mkdirSync(join(hierarchy, cgroupOf(folder)), { recursive: true });
   shareProcessors();
   if (!existsSync(join(MOUNT, "cgroup.controllers"))) return;
   const present = readFileSync(join(MOUNT, "cgroup.controllers"), "utf8").trim().split(" ");
   const enable = CONTROLLERS.filter((name) => present.includes(name)).map((name) => `+${name}`);
-  for (const group of [ALL_RUNS, cgroupOf(folder)]) writeFileSync(join(MOUNT, group, "cgroup.subtree_control"), enable.join(" "));
+  const names = cgroupOf(folder).slice(1).split("/");
+  const groups = names.map((_, index) => join(MOUNT, ...names.slice(0, index + 1)));
+  for (const group of groups) writeFileSync(join(group, "cgroup.subtree_control"), enable.join(" "));
 }
 
 /** Without this, all pods together would get no more of a busy machine's processors than one process. */
@@ -36,7 +39,7 @@ function shareProcessors(): void {
   for (const { file, value } of SHARES) if (existsSync(file)) writeFileSync(file, value);
 }
 
-/** Removes the node's group and those below. @throws Error if a process is left in them */
+/** Removes the group and those below. @throws Error if a process is left in them */
 export async function removeCgroups(folder: string): Promise<void> {
   for (const hierarchy of hierarchies()) {
     const root = join(hierarchy, cgroupOf(folder));
@@ -45,7 +48,7 @@ export async function removeCgroups(folder: string): Promise<void> {
   }
 }
 
-/** The pids in the node's group and those below. */
+/** The pids in the group and those below. */
 export function processesInCgroups(folder: string): number[] {
   const pids = hierarchies().flatMap((hierarchy) => treeOf(join(hierarchy, cgroupOf(folder))).flatMap(pidsOf));
   return [...new Set(pids)];

@@ -1,13 +1,13 @@
-// The real node as a cluster for tests: what test/node offers, so that helpers of the other tests run on either. The test process is in the node's
+// The real nodes as a cluster for tests: what test/node offers, so that helpers of the other tests run on either. The test process is in the first node's
 // network, so it reaches pods and Services by their own addresses.
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestCluster } from "../node/cluster.ts";
 import { kubectl, tryKubectl } from "../support/kubectl.ts";
-import { NODE_ADDRESS, NODE_NAME } from "./enter.ts";
-import type { RealNode } from "./node.ts";
+import type { RealNodes } from "./nodes.ts";
 
 interface RunningPod {
+  readonly spec: { readonly nodeName: string };
   readonly status: {
     readonly podIP?: string;
     readonly containerStatuses?: readonly ContainerStatus[];
@@ -21,8 +21,8 @@ interface ContainerStatus {
   readonly restartCount: number;
 }
 
-export function clusterOf(node: RealNode): TestCluster {
-  const { kubeconfig } = node.kube;
+export function clusterOf({ kube, nodes }: RealNodes): TestCluster {
+  const { kubeconfig } = kube;
   const podOf = async (namespace: string, name: string): Promise<RunningPod> =>
     JSON.parse(await kubectl(kubeconfig, ["get", "pod", name, "-n", namespace, "-o", "json"]));
   const podIP = async (namespace: string, name: string) => {
@@ -31,19 +31,21 @@ export function clusterOf(node: RealNode): TestCluster {
     return status.podIP;
   };
   const cluster: TestCluster = {
-    kube: node.kube,
-    nodeNames: [NODE_NAME],
+    kube,
+    nodeNames: nodes.map(({ name }) => name),
     nodePid: process.pid,
-    nodeAddress: NODE_ADDRESS,
+    nodeAddress: nodes[0].address,
     // All images are imported at the start.
     addImages: async () => {},
-    logs: (namespace, pod, container) => logsOf(join(node.folder, "pods"), namespace, pod, container),
+    logs: (namespace, pod, container) =>
+      nodes.map(({ folder }) => logsOf(join(folder, "pods"), namespace, pod, container)).join("\n"),
     forward: async (namespace, pod, port) => `${await podIP(namespace, pod)}:${port}`,
     forwardTo: async (host, port) => `${host}:${port}`,
     podIP,
     async processesOf(namespace, name) {
-      const { status } = await podOf(namespace, name);
-      const pids = pidsById(await node.ctr("tasks", "ls"));
+      const { spec, status } = await podOf(namespace, name);
+      const node = nodes.find((each) => each.name === spec.nodeName);
+      const pids = pidsById((await node?.ctr("tasks", "ls")) ?? "");
       const all = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
       return all.map(({ name, containerID = "", restartCount }) => {
         return { name, pid: pids.get(containerID.replace("containerd://", "")) ?? 0, restartCount, logFile: "" };
@@ -80,7 +82,7 @@ function pidsById(table: string): Map<string, number> {
 
 /** The output of a container in all its runs that the kubelet keeps, without its times. */
 function logsOf(folder: string, namespace: string, pod: string, container: string): string {
-  const pods = readdirSync(folder).filter((name) => name.startsWith(`${namespace}_${pod}_`));
+  const pods = (existsSync(folder) ? readdirSync(folder) : []).filter((name) => name.startsWith(`${namespace}_${pod}_`));
   return pods
     .map((name) => join(folder, name, container))
     .flatMap((path) => readdirSync(path).map((file) => join(path, file)))

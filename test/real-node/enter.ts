@@ -1,4 +1,4 @@
-// Runs a command in namespaces of its own, in which the node lives: mounts, network, processes, host name, IPC. However it ends, also by kill -9 of
+// Runs a command in namespaces of its own, in which the nodes live: mounts, network, processes, host name, IPC. However it ends, also by kill -9 of
 // this process, the kernel ends all that was started in them. The kernel keeps control groups and files. This module removes them at the end of a run,
 // and at its start those of an earlier run that was killed.
 import { spawn } from "node:child_process";
@@ -6,25 +6,30 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { eventually } from "../support/eventually.ts";
-import { makeCgroups, processesInCgroups, removeCgroups } from "./cgroups.ts";
+import { processesInCgroups, removeCgroups } from "./cgroups.ts";
+import { FIRST_NAME, HOST_SCRIPT, hostFolder } from "./hosts.ts";
 
-const INSIDE = fileURLToPath(new URL("inside.sh", import.meta.url));
 const PREFIX = "ctrlmesh-real-node-";
 /** The file that names the process of a run. */
 const OWNER = "owner";
-export const NODE_NAME = "node-1";
-export const NODE_ADDRESS = "10.200.0.1";
 
-/** Runs the command to its end and resolves with its exit code, or 130 after Ctrl-C. `use` gets the node's folder before that is removed. */
+/** Runs the command to its end and resolves with its exit code, or 130 after Ctrl-C. `use` gets the run's folder before that is removed. */
 export async function runInside(command: (folder: string) => readonly string[], use: (folder: string) => void): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), PREFIX));
   writeFileSync(join(folder, OWNER), processStart(process.pid));
   await removeRemains(folder);
-  makeCgroups(folder);
   const namespaces = ["--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"];
-  const args = ["--pdeathsig", "KILL", "unshare", ...namespaces, INSIDE, NODE_NAME, NODE_ADDRESS, folder, ...command(folder)];
+  const args = [
+    "--pdeathsig",
+    "KILL",
+    "unshare",
+    ...namespaces,
+    HOST_SCRIPT,
+    FIRST_NAME,
+    hostFolder(folder, FIRST_NAME),
+    ...command(folder),
+  ];
   const child = spawn("setpriv", args, { stdio: ["ignore", "inherit", "inherit"], detached: true });
   let isStopped = false;
   const stop = () => {
@@ -38,7 +43,7 @@ export async function runInside(command: (folder: string) => readonly string[], 
     return isStopped ? 130 : (code ?? 1);
   } finally {
     process.off("SIGINT", stop).off("SIGTERM", stop);
-    await removeNode(folder);
+    await removeRun(folder);
   }
 }
 
@@ -49,11 +54,11 @@ async function removeRemains(own: string): Promise<void> {
     if (folder === own || isOwned(folder)) continue;
     // Its namespaces may just have lost their first process.
     await eventually(() => processesInCgroups(folder).length === 0, { withinMs: 10_000, everyMs: 100 });
-    await removeNode(folder);
+    await removeRun(folder);
   }
 }
 
-async function removeNode(folder: string): Promise<void> {
+async function removeRun(folder: string): Promise<void> {
   await removeCgroups(folder);
   rmSync(folder, { recursive: true, force: true });
 }

@@ -17,6 +17,8 @@ describe("on a real node", () => {
   let world: World;
   beforeAll(async () => {
     world = await startWorld(process.env.CTRLMESH_REAL_NODE ?? "");
+    // Beside the first flows; a later test waits for it.
+    world.startSecondNode().catch(() => undefined);
   }, START_MS);
   afterAll(() => world?.changes.stop());
   const get = () => world;
@@ -25,6 +27,7 @@ describe("on a real node", () => {
   starts(get);
   moves(get);
   disturbances(get);
+  it("the second node is ready", () => world.startSecondNode());
   limits(get);
   it("only the subset that owned a tenant's namespace wrote there, in all flows so far", () => {
     expect(wrongWritersOf(world)).toEqual([]);

@@ -19,6 +19,7 @@ export interface Rotations {
 }
 
 export async function rotations(world: World): Promise<Rotations> {
+  const [{ folder }] = world.nodes;
   let certificates = 0;
   for (const pod of await world.podNames(HOME, "component=foo-operator")) {
     const host = await world.cluster.forward(HOME, pod, HEALTH_PORT);
@@ -27,8 +28,8 @@ export async function rotations(world: World): Promise<Rotations> {
   }
   return {
     certificates,
-    tokens: tokensOf(join(world.node.folder, "kubelet/pods")),
-    logs: oldLogs(join(world.node.folder, "pods")),
+    tokens: tokensOf(join(folder, "kubelet/pods")),
+    logs: oldLogs(join(folder, "pods")),
   };
 }
 

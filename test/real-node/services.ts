@@ -1,8 +1,8 @@
-// The programs of the node as processes: starts, stops and restarts each as a service manager would. Their logs are files in the node's folder.
+// The programs of a node as processes: starts, stops and restarts each as a service manager would. Their logs are files in the node's folder.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Component, startComponent } from "../support/kube-assets/component.ts";
-import { NODE_ADDRESS, NODE_NAME } from "./enter.ts";
+import type { Host } from "./hosts.ts";
 import { CNI_PROGRAMS } from "./prerequisites.ts";
 import type { NodePrograms } from "./programs.ts";
 import { containerdConfig, kubeletConfig, kubeProxyConfig, podNetwork } from "./settings.ts";
@@ -20,34 +20,41 @@ export interface NodeServices {
   log(name: ServiceName, lines?: number): string;
 }
 
-/**
- * @param kubeconfig of an administrator, who impersonates the identities of kubelet and kube-proxy
- * @param caFile verifies the API server's client certificate
- */
-export function createServices(folder: string, programs: NodePrograms, kubeconfig: string, caFile: string): NodeServices {
+export interface ApiServer {
+  /** As the hosts reach it. */
+  readonly server: string;
+  /** Of an administrator, who impersonates the identities of kubelet and kube-proxy. */
+  readonly kubeconfig: string;
+  /** Verifies the API server's client certificate. */
+  readonly caFile: string;
+}
+
+export function createServices(host: Host, programs: NodePrograms, { kubeconfig, caFile, server }: ApiServer): NodeServices {
+  const { folder, name: nodeName } = host;
   const path = (name: string) => join(folder, name);
   const write = (name: string, content: object | string) => {
     writeFileSync(path(name), typeof content === "string" ? content : JSON.stringify(content));
     return path(name);
   };
   mkdirSync(path("cni"), { recursive: true });
-  write("cni/10-pods.conflist", podNetwork(folder));
-  const admin = readFileSync(kubeconfig, "utf8");
-  const nodeUser = write("kubelet.kubeconfig", impersonating(admin, `system:node:${NODE_NAME}`, "system:nodes"));
+  write("cni/10-pods.conflist", podNetwork(host));
+  const admin = reaching(readFileSync(kubeconfig, "utf8"), server);
+  const nodeUser = write("kubelet.kubeconfig", impersonating(admin, `system:node:${nodeName}`, "system:nodes"));
   const proxyUser = write("kube-proxy.kubeconfig", impersonating(admin, "system:kube-proxy", "system:authenticated"));
-  const kubelet = ["--config", write("kubelet.json", kubeletConfig(folder, NODE_ADDRESS, caFile)), "--kubeconfig", nodeUser];
-  kubelet.push("--root-dir", path("kubelet"), "--cert-dir", path("kubelet/pki"), `--hostname-override=${NODE_NAME}`);
-  kubelet.push(`--node-ip=${NODE_ADDRESS}`);
+  const kubelet = ["--config", write("kubelet.json", kubeletConfig(host, caFile)), "--kubeconfig", nodeUser];
+  kubelet.push("--root-dir", path("kubelet"), "--cert-dir", path("kubelet/pki"), `--hostname-override=${nodeName}`);
+  kubelet.push(`--node-ip=${host.address}`);
   const args: Readonly<Record<ServiceName, readonly string[]>> = {
     containerd: ["--config", write("containerd.toml", containerdConfig(folder, CNI_PROGRAMS))],
     kubelet,
     // The file is not written again: kube-proxy ends when it changes.
-    "kube-proxy": ["--config", write("kube-proxy.json", kubeProxyConfig(proxyUser, NODE_NAME))],
+    "kube-proxy": ["--config", write("kube-proxy.json", kubeProxyConfig(proxyUser, nodeName))],
   };
   const running = new Map<ServiceName, Component>();
   const start = (name: ServiceName) => {
     if (running.has(name)) return;
-    const component = startComponent(name, programs[name], args[name], path(`${name}.log`));
+    const [command, ...rest] = host.commandLine(programs[name], args[name]);
+    const component = startComponent(name, command, rest, path(`${name}.log`));
     running.set(name, component);
     // Like a service manager: the kubelet ends if containerd does not answer yet.
     void component.ended.then(async () => {
@@ -75,4 +82,9 @@ export function createServices(folder: string, programs: NodePrograms, kubeconfi
 /** The kubeconfig, with requests in the name of another user. */
 function impersonating(kubeconfig: string, user: string, group: string): string {
   return kubeconfig.replace(/^( +)(client-certificate-data:)/m, `$1as: ${user}\n$1as-groups: [${group}]\n$1$2`);
+}
+
+/** The kubeconfig, with another address of the API server, which its certificate does not have. */
+function reaching(kubeconfig: string, server: string): string {
+  return kubeconfig.replace(/^( +)server: .*$/m, `$1server: ${server}\n$1tls-server-name: localhost`);
 }

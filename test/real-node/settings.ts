@@ -2,11 +2,15 @@
 // comment says why.
 import { join } from "node:path";
 import { cgroupOf } from "./cgroups.ts";
+import type { Host } from "./hosts.ts";
 import { PAUSE_IMAGE } from "./images.ts";
 
-export const POD_RANGE = "10.244.0.0/16";
-export const DNS_ADDRESS = "10.96.0.10";
-export const CONTAINERD_SOCKET = "/run/containerd/containerd.sock";
+/** The addresses of all pods. */
+const POD_RANGE = "10.244.0.0/16";
+const DNS_ADDRESS = "10.96.0.10";
+/** A node that has not reported for so long is lost. Kubernetes has 50. */
+export const LOST_SECONDS = 20;
+const CONTAINERD_SOCKET = "/run/containerd/containerd.sock";
 
 export function containerdConfig(folder: string, cniPrograms: string): string {
   return `version = 3
@@ -35,10 +39,10 @@ sandbox = "${PAUSE_IMAGE}"
 }
 
 /** Each pod has a link to the node, which routes. A bridge would need a kernel module (br_netfilter) for calls of a Service between pods of the node. */
-export function podNetwork(folder: string): object {
+export function podNetwork({ folder, podRange }: Host): object {
   const ipam = {
     type: "host-local",
-    ranges: [[{ subnet: "10.244.0.0/24" }]],
+    ranges: [[{ subnet: podRange }]],
     routes: [{ dst: "0.0.0.0/0" }],
     dataDir: join(folder, "addresses"),
   };
@@ -52,7 +56,7 @@ export function podNetwork(folder: string): object {
   };
 }
 
-export function kubeletConfig(folder: string, address: string, caFile: string): object {
+export function kubeletConfig({ folder, address }: Host, caFile: string): object {
   const least = { "memory.available": "1Mi", "nodefs.available": "1%", "nodefs.inodesFree": "1%", "imagefs.available": "1%" };
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
@@ -75,6 +79,9 @@ export function kubeletConfig(folder: string, address: string, caFile: string): 
     evictionHard: least,
     imageGCHighThresholdPercent: 100,
     maxPods: 60,
+    // It reports each second. The control plane marks it as lost after `LOST_SECONDS`.
+    nodeLeaseDurationSeconds: 4,
+    nodeStatusReportFrequency: "10s",
     // All images are imported, none can be fetched.
     serializeImagePulls: false,
   };

@@ -48,8 +48,8 @@ describe("the soak on a real node", () => {
     const before = await rotations(world);
     const { lines, problems } = await soak(world, MINUTES);
     const after = await rotations(world);
-    for (const line of lines) addNote(world.node.folder, line);
-    addNote(world.node.folder, `certificates issued: ${after.certificates}; logs rotated: ${after.logs}`);
+    for (const line of lines) addNote(world.folder, line);
+    addNote(world.folder, `certificates issued: ${after.certificates}; logs rotated: ${after.logs}`);
     expect(problems).toEqual([]);
     expect(after.certificates).toBeGreaterThan(before.certificates + MINUTES / 4);
     if (MINUTES < TOKEN_MINUTES) return;

@@ -1,4 +1,4 @@
-// What the flows share: the node, kubectl and the shell of a reader on it, and the measurement of each flow.
+// What the flows share: the nodes, kubectl and the shell of a reader on it, and the measurement of each flow.
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -9,15 +9,14 @@ import { REGISTRY } from "../support/helm.ts";
 import { type InstalledMesh, meshOn } from "../support/install/world.ts";
 import { clusterOf } from "./cluster.ts";
 import { type Forwarding, forwardLoopback } from "./forwarding.ts";
-import { type RealNode, startRealNode } from "./node.ts";
+import { type RealNodes, startRealNodes } from "./nodes.ts";
 import { addRow } from "./table.ts";
 import { longestPauseMs, operatorWrites, overlaps, type SteadyChanges, steadyChanges, wrongWriters } from "./writes.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const FLOW_MS = 300_000;
 
-export interface World extends InstalledMesh {
-  readonly node: RealNode;
+export interface World extends InstalledMesh, RealNodes {
   readonly changes: SteadyChanges;
   /** The namespaces whose writes are judged, with their owners over time. */
   owners: Record<string, OwnerChange[]>;
@@ -35,13 +34,13 @@ export interface World extends InstalledMesh {
 
 export async function startWorld(folder: string): Promise<World> {
   const startedMs = Date.now();
-  const node = await startRealNode(folder);
+  const started = await startRealNodes(folder);
   addRow(folder, { flow: "node up: control plane, images imported, CoreDNS ready", seconds: (Date.now() - startedMs) / 1000 });
-  const env = { ...process.env, KUBECONFIG: node.kube.kubeconfig, REGISTRY };
+  const env = { ...process.env, KUBECONFIG: started.kube.kubeconfig, REGISTRY };
   const world: World = {
-    ...meshOn(clusterOf(node)),
-    node,
-    changes: steadyChanges(node.kube),
+    ...meshOn(clusterOf(started)),
+    ...started,
+    changes: steadyChanges(started.kube),
     owners: {},
     adoptedMs: 0,
     operatorNamespace: "foo-system",
@@ -49,7 +48,7 @@ export async function startWorld(folder: string): Promise<World> {
       world.operatorNamespace = operatorNamespace;
       world.owners = Object.fromEntries(namespaces.map((name) => [name, []]));
     },
-    forwardLoopback: (namespace, pod, port) => forwardLoopback(node.kube.kubeconfig, namespace, pod, port),
+    forwardLoopback: (namespace, pod, port) => forwardLoopback(started.kube.kubeconfig, namespace, pod, port),
     async bash(commands) {
       const options = { cwd: ROOT, env, timeout: FLOW_MS, maxBuffer: 16 * 1024 * 1024 };
       return (await promisify(execFile)("bash", ["-euo", "pipefail", "-c", commands], options)).stdout;
@@ -70,12 +69,12 @@ export function flow(name: string, world: () => World, work: (world: World) => P
     const after = await podsOf(own);
     const seconds = (endedMs - startedMs) / 1000;
     const namespaces = Object.keys(own.owners);
-    if (namespaces.length === 0) return addRow(own.node.folder, { flow: name, seconds });
+    if (namespaces.length === 0) return addRow(own.folder, { flow: name, seconds });
     await eventually(() => namespaces.every((each) => lastWriteMs(own, each) > endedMs), 30_000);
-    const writes = operatorWrites(own.node.kube, namespaces, startedMs - 5_000);
+    const writes = operatorWrites(own.kube, namespaces, startedMs - 5_000);
     // A namespace whose objects began to change in this flow has no pauses yet.
     const all = judged.filter((each) => namespaces.includes(each));
-    addRow(own.node.folder, {
+    addRow(own.folder, {
       flow: name,
       seconds,
       ...(all.length === 0 ? {} : { pauseSeconds: longestPauseMs(writes, all, startedMs, endedMs) / 1000 }),
@@ -94,11 +93,11 @@ export function subsetOf(pod: string): string | undefined {
 /** Writes by pods of a subset that did not own the namespace, since the operator is in the mesh, as text. */
 export function wrongWritersOf(world: World): string[] {
   const namespaces = Object.keys(world.owners);
-  return wrongWriters(operatorWrites(world.node.kube, namespaces, world.adoptedMs), subsetOf, world.owners);
+  return wrongWriters(operatorWrites(world.kube, namespaces, world.adoptedMs), subsetOf, world.owners);
 }
 
 function lastWriteMs(world: World, namespace: string): number {
-  return operatorWrites(world.node.kube, [namespace], 0).at(-1)?.answeredMs ?? 0;
+  return operatorWrites(world.kube, [namespace], 0).at(-1)?.answeredMs ?? 0;
 }
 
 /** The restarts of containers, by the uids of their pods. */

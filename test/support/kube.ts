@@ -11,12 +11,16 @@ import { kubeAssetsFolder } from "./kube-assets/folder.ts";
 
 export interface KubeOptions {
   readonly controllerManager?: boolean;
+  /** With the controllers that mark silent nodes as lost and delete their pods. Default false, since most tests have no kubelet. */
+  readonly nodeControllers?: boolean;
   readonly scheduler?: boolean;
   readonly featureGates?: string;
   /** How long the API server accepts a token that it has found valid, in milliseconds; default 1,000. Kubernetes has 10,000. */
   readonly tokenCacheMs?: number;
   /** Additional flags of kube-apiserver, such as "--goaway-chance=0.01". */
   readonly apiServerArgs?: readonly string[];
+  /** The same of kube-controller-manager. */
+  readonly controllerManagerArgs?: readonly string[];
   /** Keeps the state here instead of in a temporary folder. */
   readonly dir?: string;
   /** The port of the API server; by default a free one. */
@@ -97,10 +101,12 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), "ctrlmesh-kube-"));
   const args = [...program.args, "--dir", dir, "--audit", "--parent-pid", String(process.pid), "--stdin-lifetime"];
   if (options.controllerManager) args.push("--controller-manager");
+  if (options.nodeControllers) args.push("--node-controllers");
   if (options.scheduler) args.push("--scheduler");
   let { featureGates = "" } = options;
   if (options.port !== undefined) args.push("--port", String(options.port));
   for (const arg of options.apiServerArgs ?? []) args.push(`--apiserver-arg=${arg}`);
+  for (const arg of options.controllerManagerArgs ?? []) args.push(`--controller-manager-arg=${arg}`);
   const [command = "", ...before] = [...(options.within ?? []), program.command];
   let startedAtMs = 0;
   const start = () => {

@@ -3,7 +3,6 @@
 import { expect, it } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import { MESH_NAMESPACE } from "../../support/helm.ts";
-import { NODE_NAME } from "../enter.ts";
 import { useUpMemory } from "../memory.ts";
 import { reboot } from "../reboot.ts";
 import { addNote } from "../table.ts";
@@ -41,11 +40,12 @@ export function disturbances(world: () => World): void {
 
   flow("restart kubelet and containerd", world, async (own) => {
     const before = await own.get<{ items: object[] }>("pods", "-n", HOME);
-    const { services } = own.node;
+    const [node] = own.nodes;
+    const { services } = node;
     await services.stop("kubelet");
     await services.stop("containerd");
     await pause(5_000);
-    await own.node.startServices();
+    await node.startServices();
     await allReady(own, HOME);
     const restarts = (pods: { items: object[] }) => JSON.stringify(pods).match(/"restartCount":\d+/g);
     expect(restarts(await own.get("pods", "-n", HOME))).toEqual(restarts(before));
@@ -67,9 +67,10 @@ export function disturbances(world: () => World): void {
   });
 
   flow("drain the operator's pods, uncordon", world, async (own) => {
+    const [node] = own.nodes;
     const options = ["--ignore-daemonsets", "--delete-emptydir-data", "--pod-selector=component=foo-operator", "--timeout=120s"];
-    await own.run("drain", NODE_NAME, ...options);
-    await own.run("uncordon", NODE_NAME);
+    await own.run("drain", node.name, ...options);
+    await own.run("uncordon", node.name);
     for (const name of ["foo", "foo-canary"]) await own.rolledOut(`deployment/${name}`, HOME);
     await converged(own);
   });
@@ -77,12 +78,12 @@ export function disturbances(world: () => World): void {
   it("the kubelet reports what the containers use, while two objects change all the time", { timeout: 60_000 }, async () => {
     const lines = await describeUsage(world());
     expect(lines).toHaveLength(3);
-    for (const line of lines) addNote(world().node.folder, line);
+    for (const line of lines) addNote(world().folder, line);
   });
 
   flow("the node loses power", world, async (own) => {
     const atMs = Date.now();
-    await reboot(own.node);
+    await reboot(own.nodes[0]);
     for (const namespace of ["kube-system", MESH_NAMESPACE, HOME]) await allReady(own, namespace, atMs);
     await converged(own);
   });

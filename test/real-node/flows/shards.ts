@@ -97,7 +97,7 @@ async function even(world: World, pods: number): Promise<void> {
 
 /** The pods that were evicted since then, in order. */
 function evicted(world: World, sinceMs: number): string[] {
-  return world.node.kube.audit().flatMap(({ objectRef, responseStatus, requestReceivedTimestamp }) => {
+  return world.kube.audit().flatMap(({ objectRef, responseStatus, requestReceivedTimestamp }) => {
     const isEviction =
       objectRef?.resource === "pods" && objectRef.subresource === "eviction" && (responseStatus?.code ?? 500) < 300;
     return isEviction && Date.parse(requestReceivedTimestamp) >= sinceMs ? [objectRef.name ?? ""] : [];

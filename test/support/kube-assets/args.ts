@@ -3,11 +3,15 @@ import { SERVICE_RANGE, type State } from "./state.ts";
 
 export interface PlaneOptions {
   readonly controllerManager: boolean;
+  readonly nodeControllers: boolean;
   readonly featureGates: string;
   /** Additional flags, at the end. */
   readonly apiServerFlags: readonly string[];
+  readonly controllerManagerFlags: readonly string[];
 }
 
+/** They mark nodes without a kubelet unreachable and delete their pods. */
+const NODE_CONTROLLERS = ["node-lifecycle-controller", "taint-eviction-controller", "pod-garbage-collector-controller"];
 const ISSUER = "https://kubernetes.default.svc";
 
 export function etcdArgs({ ports, path }: State): string[] {
@@ -60,11 +64,12 @@ export function apiServerArgs({ ports, path, auditLog }: State, options: PlaneOp
   return [...args, ...apiServerFlags];
 }
 
-export function controllerManagerArgs({ path, kubeconfig }: State, { featureGates }: PlaneOptions): string[] {
+export function controllerManagerArgs({ path, kubeconfig }: State, options: PlaneOptions): string[] {
+  const { nodeControllers, featureGates, controllerManagerFlags } = options;
+  const disabled = [...(nodeControllers ? [] : NODE_CONTROLLERS), "node-ipam-controller"];
   return [
     `--kubeconfig=${kubeconfig("controller-manager")}`,
-    // The first three would mark nodes without a kubelet unreachable and delete their pods.
-    "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller,-node-ipam-controller",
+    `--controllers=*,-${disabled.join(",-")}`,
     "--leader-elect=false",
     "--secure-port=0",
     "--use-service-account-credentials=true",
@@ -73,6 +78,7 @@ export function controllerManagerArgs({ path, kubeconfig }: State, { featureGate
     "--kube-api-qps=500",
     "--kube-api-burst=1000",
     ...(featureGates === "" ? [] : [`--feature-gates=${featureGates}`]),
+    ...controllerManagerFlags,
   ];
 }
 

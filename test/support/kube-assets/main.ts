@@ -23,9 +23,11 @@ const { values } = parseArgs({
     port: { type: "string" },
     audit: flag,
     "controller-manager": flag,
+    "node-controllers": flag,
     scheduler: flag,
     "feature-gates": { type: "string", default: "" },
     "apiserver-arg": { type: "string", multiple: true, default: [] },
+    "controller-manager-arg": { type: "string", multiple: true, default: [] },
     "parent-pid": { type: "string" },
     "stdin-lifetime": flag,
   },
@@ -35,9 +37,11 @@ async function main(): Promise<void> {
   const {
     dir,
     "controller-manager": controllerManager,
+    "node-controllers": nodeControllers,
     scheduler,
     "feature-gates": featureGates,
     "apiserver-arg": apiServerFlags,
+    "controller-manager-arg": controllerManagerFlags,
   } = values;
   if (dir === undefined) throw new Error("--dir is required");
   const more: AssetName[] = [
@@ -49,7 +53,7 @@ async function main(): Promise<void> {
   const stopped = untilStopped();
   stopped.catch(() => {}); // it may come before a wait
   const state = await openState(dir, { audit: values.audit, port: Number(values.port ?? 0), now: Date.now() });
-  const options = { controllerManager, featureGates, apiServerFlags };
+  const options = { controllerManager, nodeControllers, featureGates, apiServerFlags, controllerManagerFlags };
   const components: Component[] = [];
   const add = (name: AssetName, args: readonly string[]) => {
     components.push(startComponent(name, join(assets, name), args, state.path("kube.log")));

@@ -1,10 +1,11 @@
 #!/bin/bash
-# The first process in the namespaces of the node (enter.ts): prepares mounts and network, then runs the given command. When it ends, the
-# kernel ends all other processes, and with them go the namespaces, mounts and network devices.
-# $1: the node's name; $2: its address; $3: a folder for its files; then the command.
+# The first process in the namespaces of a host (hosts.ts): prepares mounts, settings and loopback, then runs the given command. On the first
+# host it is also the first process of the namespace for processes. When it ends, the kernel ends all others of all hosts, and with them go the
+# namespaces, mounts and network devices.
+# $1: the host's name; $2: a folder for its files; then the command.
 set -euo pipefail
-name=$1 address=$2 folder=$3
-shift 3
+name=$1 folder=$2
+shift 2
 
 mount --make-rshared /
 # Places with fixed paths: sockets, locks and logs of the container runtime and the kubelet.
@@ -30,10 +31,6 @@ mount --bind "$folder/resolv.conf" /etc/resolv.conf
 
 hostname "$name"
 ip link set lo up
-ip link add node0 type bridge
-ip address add "$address/24" dev node0
-ip link set node0 up
-ip route add default dev node0
 echo 1 >/proc/sys/net/ipv4/ip_forward
 
 # A child, so that this shell collects the processes whose parents have ended.

@@ -8,6 +8,7 @@ import { moves } from "./flows/moves.ts";
 import { quickstart } from "./flows/quickstart.ts";
 import { shards } from "./flows/shards.ts";
 import { starts } from "./flows/starts.ts";
+import { upgrade } from "./flows/upgrade.ts";
 import { webhooks } from "./flows/webhooks.ts";
 import { startWorld, type World, wrongWritersOf } from "./world.ts";
 
@@ -36,4 +37,5 @@ describe("on a real node", () => {
   comeBack(get);
   webhooks(get);
   leave(get);
+  upgrade(get);
 });

@@ -14,7 +14,7 @@ import { exportImage, imageOfFolder, runBuilder } from "./buildah.ts";
 import type { NodePrograms } from "./programs.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const VERSION = "0.1.0";
+export const VERSION = "0.1.0";
 export const PAUSE_IMAGE = `${REGISTRY}/pause:test`;
 export const COREDNS_IMAGE = `${REGISTRY}/coredns:test`;
 

@@ -17,8 +17,16 @@ const INSIDE = fileURLToPath(new URL("run-inside.ts", import.meta.url));
 /** The file of the node's folder with the counts of the tests. */
 export const SUMMARY = "summary";
 
-/** @param vitestArgs such as the test file, relative to the project. Resolves with the exit code. */
-export async function runOnNode(command: string, vitestArgs: readonly string[]): Promise<number> {
+/**
+ * Resolves with the exit code.
+ * @param vitestArgs such as the test file, relative to the project
+ * @param buildMore builds what only these tests need
+ */
+export async function runOnNode(
+  command: string,
+  vitestArgs: readonly string[],
+  buildMore: () => Promise<unknown> = async () => {},
+): Promise<number> {
   const missing = prepareMachine();
   if (missing !== undefined) {
     process.stderr.write(`${command}: no node can run here: ${missing}\n`);
@@ -28,6 +36,7 @@ export async function runOnNode(command: string, vitestArgs: readonly string[]):
   await goProgram("test/kube");
   await goProgram("test/tools/helm");
   await buildImages(await buildNodePrograms());
+  await buildMore();
   const builtMs = Date.now();
   let [table, summary] = ["", ""];
   const code = await runInside(

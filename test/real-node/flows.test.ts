@@ -1,6 +1,7 @@
 // `npm run test:node`: the guides on a real Kubernetes node, and what happens to it, one flow after the other on one cluster, since each begins
 // where the one before has ended. Runs only in the namespaces that scripts/test-node.ts makes.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { costs } from "./flows/costs.ts";
 import { disturbances } from "./flows/disturbances.ts";
 import { comeBack, leave } from "./flows/leave.ts";
 import { limits } from "./flows/limits.ts";
@@ -8,6 +9,7 @@ import { moves } from "./flows/moves.ts";
 import { quickstart } from "./flows/quickstart.ts";
 import { shards } from "./flows/shards.ts";
 import { starts } from "./flows/starts.ts";
+import { stops } from "./flows/stops.ts";
 import { upgrade } from "./flows/upgrade.ts";
 import { webhooks } from "./flows/webhooks.ts";
 import { startWorld, type World, wrongWritersOf } from "./world.ts";
@@ -29,6 +31,8 @@ describe("on a real node", () => {
   moves(get);
   disturbances(get);
   it("the second node is ready", () => world.startSecondNode());
+  costs(get);
+  stops(get);
   limits(get);
   it("only the subset that owned a tenant's namespace wrote there, in all flows so far", () => {
     expect(wrongWritersOf(world)).toEqual([]);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { threadCpuMs } from "../../test/support/thread-cpu.ts";
 import { parseDuration } from "../base/clock.ts";
 import { durationSchema } from "./duration.ts";
 
@@ -18,9 +19,9 @@ describe("parseDuration", () => {
   );
 
   it("reads a long text in linear time", () => {
-    const startedMs = performance.now();
+    const startedMs = threadCpuMs();
     expect(parseDuration(`${"1s".repeat(100_000)}!`)).toBeUndefined();
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(threadCpuMs() - startedMs).toBeLessThan(1_000);
   });
 });
 

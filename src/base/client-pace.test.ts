@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { threadCpuMs } from "../../test/support/thread-cpu.ts";
 import { createClientPace } from "./client-pace.ts";
 
 test("a client waits for what it has caused beyond its burst, and another does not", async () => {
@@ -40,7 +41,7 @@ test("a client that keeps to its pace is served for ever, and one that floods is
 
 test("a flood of new clients costs the same for each, and none of it stays", () => {
   const { allow } = createClientPace({ perSecond: 2, burst: 10, clock: createFakeClock() });
-  const startMs = performance.now();
+  const startMs = threadCpuMs();
   for (let client = 0; client < 100_000; client++) allow(`pod-${client}`, 1);
-  expect(performance.now() - startMs).toBeLessThan(2_000);
+  expect(threadCpuMs() - startMs).toBeLessThan(2_000);
 });

@@ -197,7 +197,7 @@ function call(
   {
     port,
     ca: caPem,
-    path = "/mutate?timeout=2s",
+    path = "/mutate?timeout=10s", // as the API server without `timeoutSeconds`
     headers = {},
     method = "POST",
     tls = {},

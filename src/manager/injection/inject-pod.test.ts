@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { applyPatch, SETTINGS } from "../../../test/support/injection.ts";
 import { sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
+import { threadCpuMs } from "../../../test/support/thread-cpu.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { SHARD_INJECTED } from "../../api/sharding-keys.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
@@ -52,18 +53,18 @@ describe("injecting a pod", () => {
   it("reads a path of a million slashes in linear time", () => {
     const pod = operatorPod();
     const containers = [{ name: "manager", volumeMounts: [ACCOUNT, { name: "x", mountPath: `${"/".repeat(1_000_000)}x` }] }];
-    const startedMs = performance.now();
+    const startedMs = threadCpuMs();
     expect(inject({ ...pod, spec: { ...pod.spec, containers } }).kind).toBe("changed");
-    expect(performance.now() - startedMs).toBeLessThan(5_000); // quadratic time would be ten minutes
+    expect(threadCpuMs() - startedMs).toBeLessThan(5_000); // quadratic time would be ten minutes
   });
 
   it("looks for what is meant by some of 50,000 unknown annotations only", () => {
     const pod = operatorPod();
     const unknown = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`ctrlmesh.kruise.io/proxy-${i}`, ""]));
-    const startedMs = process.threadCpuUsage().user;
+    const startedMs = threadCpuMs();
     const { warnings } = inject({ ...pod, metadata: { ...pod.metadata, annotations: unknown } });
     expect(warnings.length).toBeLessThan(20);
-    expect(process.threadCpuUsage().user - startedMs).toBeLessThan(500_000); // 1.3 s for all
+    expect(threadCpuMs() - startedMs).toBeLessThan(1_000); // 1.3 s for all on a quiet machine, and more on a busy one
   });
 
   it("refuses a pod of more containers than a node runs, each of which would get variables and mounts", () => {

@@ -36,7 +36,7 @@ describe("a review", () => {
   it("of another subset's namespace is answered by a pod of that subset, once", async () => {
     expect(await world.call(stable, reviewOf("pilot"))).toMatchObject(by("canary"));
     expect(await world.call(canary, reviewOf("prod"))).toMatchObject(by("stable"));
-    expect([stable.answered, canary.answered]).toEqual([["POST /mutate?timeout=2s"], ["POST /mutate?timeout=2s"]]);
+    expect([stable.answered, canary.answered]).toEqual([["POST /mutate?timeout=10s"], ["POST /mutate?timeout=10s"]]);
   });
 
   it("reaches the operator as it was sent, without the mesh's own headers", async () => {

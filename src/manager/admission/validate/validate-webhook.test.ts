@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { CALLER } from "../../../../test/support/review-caller.ts";
 import { sampleShardingConfig } from "../../../../test/support/sharding-config.ts";
 import { appOf, appsIn } from "../../../../test/support/source-apps.ts";
+import { threadCpuMs } from "../../../../test/support/thread-cpu.ts";
 import { sampleVirtualApp } from "../../../../test/support/virtual-app.ts";
 import type { VirtualApp } from "../../../api/virtual-app.ts";
 import { createStore } from "../../../runtime/store.ts";
@@ -99,9 +100,9 @@ describe("the validating webhook", () => {
       },
     ],
   ])("is not held up by %s, which anybody may send", async (_, spec) => {
-    const startedMs = performance.now();
+    const startedMs = threadCpuMs();
     expect(await ask({ object: sampleVirtualApp(spec as Readonly<Record<string, unknown>>) })).toMatchObject({ allowed: false });
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    expect(threadCpuMs() - startedMs).toBeLessThan(2_000);
   });
 
   it("refuses a review of another kind", async () => {

@@ -1,7 +1,8 @@
 // The projects, in the order in which they run. unit: beside the code, no network; the files of a worker share their modules, which keep
-// no state. integration (localkube) and e2e (the real control plane, one for each file): three files at a time, since they mostly wait.
-// alone: files on the real control plane that measure memory or need the whole machine, one at a time.
+// no state. integration (localkube) and e2e (the real control plane, one for each file): three files at a time, which two cores just bear.
+// alone: the nightly files, which measure memory or need the whole machine, one at a time.
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.ts";
 
 const WAITING = { maxWorkers: 3, sequence: { groupOrder: 2 } };
 const E2E_TIMES = { testTimeout: 120_000, hookTimeout: 900_000 };
@@ -10,6 +11,7 @@ const isNightly = process.env.NIGHTLY === "true";
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -47,7 +49,7 @@ export default defineConfig({
       {
         test: {
           name: "alone",
-          include: ["test/e2e/alone/*.test.ts", ...(isNightly ? ["test/nightly/*.test.ts"] : [])],
+          include: isNightly ? ["test/nightly/*.test.ts"] : [],
           ...E2E_TIMES,
           fileParallelism: false,
           sequence: { groupOrder: 3 },

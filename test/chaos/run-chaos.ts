@@ -3,7 +3,7 @@
 // the ownership check reads the audit log.
 //
 // The seed alone decides the actions. Their effects also depend on the machine. Called by `npm run chaos` and
-// test/e2e/alone/chaos.test.ts.
+// test/nightly/chaos.test.ts.
 import { setTimeout as sleep } from "node:timers/promises";
 import { seededRandom } from "../support/random.ts";
 import { type Actions, createActions } from "./actions.ts";

@@ -306,7 +306,7 @@ describeWithKube("a StatefulSet that shards itself", () => {
   }, async () => {
     load = startWriteLoad(runner, TEAMS, "load");
     await scaleTo(5, killManager);
-    await scaleTo(4, killManager);
+    await scaleTo(4);
     await load.stop();
     expectNoWaits(load, timeline.slice(-3));
     await reconcileAll(mesh, TEAMS);

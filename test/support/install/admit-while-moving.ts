@@ -11,12 +11,15 @@ export interface Admissions extends Judgement {
   readonly reviews: number;
 }
 
-/** @param calls how many creates at least; each takes two reviews */
-export async function admitWhileMoving(world: GadgetWorld, calls: number): Promise<Admissions> {
+/**
+ * @param calls how many creates at least; each takes two reviews
+ * @param clients how many create at the same time, as fast as they can
+ */
+export async function admitWhileMoving(world: GadgetWorld, calls: number, clients = 8): Promise<Admissions> {
   const namespaces = ["moving-a", "moving-b"] as const;
   await world.addNamespace(namespaces[0], "");
   await world.addNamespace(namespaces[1], "v2");
-  const load = startAdmissionLoad(world.client, namespaces);
+  const load = startAdmissionLoad(world.client, namespaces, clients);
   let moves = 0;
   do {
     for (const [to, other] of [

@@ -75,7 +75,7 @@ function startReplica(index: number, options: ManagersOptions): Promise<Supervis
         "--api-server-token-cache-ms",
         String(identity ? Math.max(kube.tokenCacheMs, 10_000) : kube.tokenCacheMs),
         "--restart-settle-ms",
-        "2000",
+        "1000",
         "--label-families",
         LABEL_FAMILIES,
         "--log-level",

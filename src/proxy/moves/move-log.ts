@@ -20,7 +20,10 @@ const MAX_LEFT = 10_000;
 /** What clients know of a resource without a log: nothing, what these routes showed, or what is forgotten. */
 type Unrequested = "not-served" | Enforced | "lost";
 
-export function createMoveLog(session: Pick<Session, "current" | "onChange">, memory: MovesMemory): MoveLog {
+export function createMoveLog(
+  session: Pick<Session, "current" | "onChange">,
+  memory: Pick<MovesMemory, "before" | "keep">,
+): MoveLog {
   const logs = new Map<string, ResourceLog>();
   const left = new Set<string>();
   let position = 0;

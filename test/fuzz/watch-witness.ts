@@ -16,16 +16,11 @@ export class Witness {
   readonly #places: ReadonlyMap<string, Place>;
   readonly #wereMine = new Set<string>();
   readonly #mayExpire: () => boolean;
-  readonly #isBehind: () => boolean;
 
-  /**
-   * @param mayExpire something has moved, or moves were lost
-   * @param isBehind lists and watches do not follow the newest routes yet
-   */
-  constructor(places: ReadonlyMap<string, Place>, mayExpire: () => boolean, isBehind: () => boolean) {
+  /** @param mayExpire something has moved, or moves were lost */
+  constructor(places: ReadonlyMap<string, Place>, mayExpire: () => boolean) {
     this.#places = places;
     this.#mayExpire = mayExpire;
-    this.#isBehind = isBehind;
   }
 
   /** The places have changed. */
@@ -49,16 +44,13 @@ export class Witness {
 
   checkList(namespaces: ReadonlySet<string>): void {
     for (const each of namespaces)
-      if (!this.#mayShow(each)) this.problems.push(`${each} listed, which is ${this.#places.get(each)}`);
+      if (this.#places.get(each) !== "own") this.problems.push(`${each} listed, which is ${this.#places.get(each)}`);
   }
 
   #checkEvent({ type, key, namespace, version }: SeenEvent): void {
+    const place = this.#places.get(namespace);
     // What has gone may be told of again, if the client may have known it.
-    if (this.#mayShow(namespace) || (type === "DELETED" && this.#wereMine.has(namespace))) return;
-    this.problems.push(`${type} ${key} of version ${version} shown, which is ${this.#places.get(namespace)}`);
-  }
-
-  #mayShow(namespace: string): boolean {
-    return this.#places.get(namespace) === "own" || (this.#isBehind() && this.#wereMine.has(namespace));
+    if (place === "own" || (type === "DELETED" && this.#wereMine.has(namespace))) return;
+    this.problems.push(`${type} ${key} of version ${version} shown, which is ${place}`);
   }
 }

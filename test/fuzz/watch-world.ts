@@ -46,8 +46,7 @@ export class World {
     const near = NAMESPACES.map((name, index): [string, Place] => [name, first[index] ?? "own"]);
     const far = FAR.map((name, index): [string, Place] => [name, index % 2 === 0 ? "own" : "theirs"]);
     this.#places = new Map(isLarge ? [...near, ...far] : near);
-    const mayExpire = () => this.#moved.size > 0 || this.#hasLostMoves;
-    this.witness = new Witness(this.#places, mayExpire, () => this.#proxy.isBehind);
+    this.witness = new Witness(this.#places, () => this.#moved.size > 0 || this.#hasLostMoves);
     this.#seenBy = seenBy;
     this.#isByNamespace = isByNamespace;
     this.#proxy = this.#startProxy(undefined, this.#snapshot());
@@ -74,23 +73,6 @@ export class World {
       this.#moved.add(name);
     }
     this.#proxy.enforce(this.#snapshot());
-  }
-
-  /** Somebody writes. It takes longer to create a deleted namespace again than lists and watches are behind. */
-  write(resource: Resource, namespace: string, name: string): void {
-    const isGone = this.#places.get(namespace) === "unknown" && this.#proxy.shows(namespace);
-    if (!isGone) this.histories[resource].write(namespace, name);
-  }
-
-  /** The pod writes an object and is answered after this time. Undefined if the subset does not own it. */
-  ownWrite(resource: Resource, namespace: string, takesMs: number): number | undefined {
-    if (!this.isMine(namespace)) return undefined;
-    const group = resource === "pods" ? "" : "example.io";
-    const end = this.#proxy.beginWrite(namespace, { group, resource });
-    const version = this.histories[resource].write(namespace, "x");
-    if (takesMs === 0) end();
-    else this.clock.after(takesMs, end);
-    return version;
   }
 
   /** A client that creates an object needs a namespace where it may. */

@@ -37,7 +37,6 @@ export function isolateDeps({ registry = createRegistry("proxy", "test"), ...opt
     metrics: createStreamMetrics(registry),
     plans: createPlanLog(clock),
     random: () => 0,
-    reads: session,
     moves: createMoveLog(session, NO_MEMORY.moves),
     log: silentLogger(),
     podName: "app-0",

@@ -3,11 +3,8 @@
 import { createRegistry } from "../../src/base/metrics.ts";
 import type { Call } from "../../src/proxy/call/call.ts";
 import type { Reply } from "../../src/proxy/http/handler.ts";
-import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import { isolate } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import { NO_MEMORY } from "../../src/proxy/session/memory.ts";
-import { createReadRoutes } from "../../src/proxy/session/read-routes.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { isolateDeps } from "./isolate.ts";
 import { callOf, fakeUpstream, jsonReply, textOf, watchCode } from "./layer-call.ts";
@@ -39,8 +36,6 @@ export async function startRenewing(
 ) {
   const clock = createFakeClock();
   const session = createEnforcer();
-  const reads = createReadRoutes(session, NO_MEMORY.moves, clock);
-  const moves = createMoveLog(reads, reads.movesMemory);
   let version = 1;
   const enforce = (next: Routes) => session.enforce(routes(version++, next));
   enforce(first);
@@ -73,7 +68,7 @@ export async function startRenewing(
   });
   const registry = createRegistry("proxy", "test");
   const discovery = { scopeOf: async () => "namespaced" as const };
-  const handler = isolate(isolateDeps({ session, reads, moves, clock, registry, random: () => 0.5, discovery }))(upstream);
+  const handler = isolate(isolateDeps({ session, clock, registry, random: () => 0.5, discovery }))(upstream);
   const send = (target: string) => {
     const call = callOf("GET", target);
     return handler({ ...call, record: { ...call.record, ...record } });
@@ -87,10 +82,6 @@ export async function startRenewing(
     const sink = recordingSink();
     return { sink, control: reply.body.open(sink) };
   };
-  /** A write of the pod that is answered. */
-  const write = (namespace: string) => handler(callOf("PATCH", `/api/v1/namespaces/${namespace}/pods/x`));
-  /** A write of the pod in flight. Returns the function that ends it. */
-  const beginWrite = (namespace: string) => reads.beginWrite(namespace, { group: "", resource: "pods" });
   const settle = () => clock.advance(10);
   /** What a client that continues from the version is told before all else. Throws if it has to list. */
   const toldFrom = async (from: number) => {
@@ -100,23 +91,7 @@ export async function startRenewing(
   };
   const renewals = async () =>
     (await registry.getSingleMetricAsString("ctrlmesh_proxy_watch_renewals_total")).match(/^ctrl.*$/gm);
-  return {
-    write,
-    beginWrite,
-    gate,
-    clock,
-    session,
-    enforce,
-    upstream,
-    asked,
-    sources,
-    send,
-    list,
-    open,
-    settle,
-    toldFrom,
-    renewals,
-  };
+  return { gate, clock, session, enforce, upstream, asked, sources, send, list, open, settle, toldFrom, renewals };
 }
 
 /** Like the upstream: an error when the call is cancelled. */

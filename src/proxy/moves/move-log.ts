@@ -20,10 +20,7 @@ const MAX_LEFT = 10_000;
 /** What clients know of a resource without a log: nothing, what these routes showed, or what is forgotten. */
 type Unrequested = "not-served" | Enforced | "lost";
 
-export function createMoveLog(
-  session: Pick<Session, "current" | "onChange">,
-  memory: Pick<MovesMemory, "before" | "keep">,
-): MoveLog {
+export function createMoveLog(session: Pick<Session, "current" | "onChange">, memory: MovesMemory): MoveLog {
   const logs = new Map<string, ResourceLog>();
   const left = new Set<string>();
   let position = 0;

@@ -11,7 +11,6 @@ import { createMoveLog } from "../moves/move-log.ts";
 import type { AccessLog } from "../observe/access-log.ts";
 import type { ProxyMetrics } from "../observe/metrics.ts";
 import type { Policies } from "../policies/policies.ts";
-import { createReadRoutes } from "../session/read-routes.ts";
 import type { ManagerSession, Session } from "../session/session.ts";
 import { caller, excludedCallers } from "./caller.ts";
 import { census } from "./census.ts";
@@ -47,10 +46,8 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
   const { session, apiServer, metrics, streamMetrics, clock, log } = deps;
   // `election` opens and closes it, `lock-gate` asks it.
   const gate = createLockGate(clock, session.memory.lock);
-  const onListenerError = (err: unknown) => log.error({ err }, "a list or watch failed to follow a new route");
-  // Lists and watches follow these, and so does what is known of the moves, before them.
-  const reads = createReadRoutes(session, session.memory.moves, clock, onListenerError);
-  const moves = createMoveLog(reads, reads.movesMemory);
+  // Follows the routes before the watches of the layers do.
+  const moves = createMoveLog(session, session.memory.moves);
   return [
     // Outermost, so that every error inside becomes a Status.
     { name: "rescue", layer: rescue(log) },
@@ -75,9 +72,9 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     // Behind fault and settle, since its lists are the proxy's own. Before isolate, so that they show the pod's part.
     { name: "census", layer: census(deps) },
     // Before isolate, which lets excluded callers pass. Behind election: they may use the lock.
-    { name: "excluded-callers", layer: excludedCallers({ ...deps, session: reads, metrics: streamMetrics, moves }) },
+    { name: "excluded-callers", layer: excludedCallers({ ...deps, metrics: streamMetrics, moves }) },
     // Behind all that changes or filters, so that no layer widens what it has narrowed.
-    { name: "isolate", layer: isolate({ ...deps, ...apiServer, metrics: streamMetrics, reads, moves }) },
+    { name: "isolate", layer: isolate({ ...deps, ...apiServer, metrics: streamMetrics, moves }) },
     // Behind isolate, where a write may have waited until the lock has another name.
     { name: "lock-gate", layer: lockGate(gate) },
     // Behind all that refuses, answers or waits: only what reaches the API server costs a token.

@@ -3,8 +3,7 @@
 import type { GroupResource } from "../../kube/types.ts";
 import { isWithin, type WriteReach } from "../../route/decide.ts";
 import { indexRetained, type ResourceView, type Snapshot, viewOf } from "../../route/snapshot.ts";
-import { createChangeListeners } from "./change-listeners.ts";
-import type { Enforced, Session } from "./session.ts";
+import type { ChangeListener, Enforced, Session } from "./session.ts";
 
 export interface Enforcer extends Session {
   /** Calls the listeners in the order of their subscription. */
@@ -33,7 +32,7 @@ interface Write {
 
 /** The snapshot stays in force after the error of a listener, and the other listeners are called. */
 export function createEnforcer(onListenerError: (error: unknown) => void = () => {}): Enforcer {
-  const listeners = createChangeListeners(onListenerError);
+  const listeners = new Set<ChangeListener>();
   const writes = new Set<Write>();
   // How many requests wait for the owner of each unknown namespace.
   const holds = new Map<string, number>();
@@ -74,12 +73,23 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       const before = current;
       const now = enforced(snapshot);
       current = now;
-      listeners.notify(now, before);
+      for (const listener of [...listeners]) {
+        try {
+          if (listeners.has(listener)) listener(now, before);
+        } catch (error) {
+          onListenerError(error);
+        }
+      }
     },
     relabel(snapshot) {
       if (current !== undefined) current = { snapshot, view: current.view };
     },
-    onChange: listeners.add,
+    onChange(listener) {
+      // One entry for each call, so that the same function may be subscribed twice.
+      const entry: ChangeListener = (now, before) => listener(now, before);
+      listeners.add(entry);
+      return () => listeners.delete(entry);
+    },
     beginWrite(namespace, target, reach = "place") {
       const labelSelector = target && current?.view(target.group, target.resource).labelFilter?.labelSelector;
       const write: Write = { namespace, target, reach, labelSelector };

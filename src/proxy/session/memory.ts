@@ -31,14 +31,12 @@ export interface MovesMemory {
   /** What the process before this one has left; undefined if there was none. */
   readonly before: StoredMoves | undefined;
   keep(read: () => StoredMoves): void;
-  /** What `read` returns is better known than when it was stored. */
-  changed(): void;
 }
 
 /** Stores nothing, and has nothing from an earlier process. */
 export const NO_MEMORY: { readonly lock: LockMemory; readonly moves: MovesMemory } = {
   lock: { before: undefined, keepGate: () => undefined, keepLease: () => undefined },
-  moves: { before: undefined, keep: () => undefined, changed: () => undefined },
+  moves: { before: undefined, keep: () => undefined },
 };
 
 export interface StoredResource {

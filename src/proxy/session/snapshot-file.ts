@@ -18,7 +18,7 @@ export function createSnapshotFile(
   { snapshot: slot, unsaved }: Pick<StateFolder, "snapshot" | "unsaved">,
   pod: PodRef,
   log: Logger,
-  onChange: () => void = () => undefined,
+  onLockChange: () => void = () => undefined,
 ) {
   let lockBefore: StoredLock | undefined;
   let movesBefore: StoredMoves | undefined;
@@ -41,7 +41,7 @@ export function createSnapshotFile(
   const setLock = (next: LockState) => {
     if (isDeepStrictEqual(next, lock)) return;
     lock = next;
-    onChange();
+    onLockChange();
   };
   const lockMemory: LockMemory = {
     get before() {
@@ -57,7 +57,6 @@ export function createSnapshotFile(
     keep(source) {
       readMoves = source;
     },
-    changed: onChange,
   };
   return {
     lock: lockMemory,

@@ -41,8 +41,6 @@ export interface IsolateDeps extends ByNamespaceDeps {
   readonly log: Logger;
   readonly random: Random;
   readonly podName: string;
-  /** The routes that lists and watches follow. Writes to objects are counted here. */
-  readonly reads: Session;
   /** How many requests may wait at a time. A further one is answered as after its wait. Default 256. */
   readonly maxHeld?: number;
 }
@@ -53,19 +51,18 @@ const MAX_HELD = 256;
 const MAX_ALL_HELD_BYTES = 32 * 1024 * 1024;
 
 export function isolate(deps: IsolateDeps): Layer {
-  const { session, reads, clock, moves, discovery } = deps;
+  const { session, clock, moves, discovery } = deps;
   const planner = createPlanner();
-  const narrow = createNarrow({ ...deps, session: reads }, planner);
+  const narrow = createNarrow(deps, planner);
   const withWarning = createForeignWrites(clock, deps.log);
   const outlastLoss = createRecentLoss(session, clock);
   const ownEvents = createOwnEvents(session, deps.podName);
   const places = { free: deps.maxHeld ?? MAX_HELD };
-  const routesFor = (info: ResourceInfo) => (isListOrWatch(info) ? reads : session);
 
   /** @param objects the labels that decide about the call's object */
   const pass = async (call: ResourceCall, reach: WriteReach, send: () => Promise<Reply>, objects?: LabelFilter) => {
     const { info } = call;
-    const done = isAct(info) ? reads.beginWrite(governingPlace(info.group, info.resource, info), info, reach) : undefined;
+    const done = isAct(info) ? session.beginWrite(governingPlace(info.group, info.resource, info), info, reach) : undefined;
     const reply = done === undefined ? await send() : await untilWritten(call, send, done);
     return withWarning(call, whileAllowed(reply, call, session, objects));
   };
@@ -89,7 +86,7 @@ export function isolate(deps: IsolateDeps): Layer {
     try {
       for (;;) {
         const { info } = call;
-        const enforced = enforcedNow(routesFor(info));
+        const enforced = enforcedNow(session);
         const view = enforced.view(info.group, info.resource);
         if (call === asked && isNamedByBody(view, info)) {
           call = await withNameFromBody(call);
@@ -119,7 +116,7 @@ export function isolate(deps: IsolateDeps): Layer {
           }
           case "hold": {
             const { namespace } = decision;
-            hold ??= beginHold(call, namespace, { session: routesFor(info), clock, ask: next, places });
+            hold ??= beginHold(call, namespace, { session, clock, ask: next, places });
             const missing = hold?.takeMissing();
             const isOver = hold === undefined || clock.monotonicMs() >= hold.deadlineMs;
             if (missing !== undefined && !isListOrWatch(info)) return missing;
@@ -149,7 +146,7 @@ export function isolate(deps: IsolateDeps): Layer {
       call = read;
     }
     if (call.upgrade !== undefined && isListOrWatch(call.info)) throw upgradedCollection(call);
-    const scope = needsScope(call.info, routesFor(call.info)) ? await discovery.scopeOf(call) : "unknown";
+    const scope = needsScope(call.info, session) ? await discovery.scopeOf(call) : "unknown";
     // Before the list, which must have a later version, and before the decision, which must not grow old.
     if (call.info.verb === "list" || askedInitialEvents(call) !== undefined)
       await learnVersion(call, moves.of(call.info), next).catch(() => undefined);

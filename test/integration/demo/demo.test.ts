@@ -102,10 +102,10 @@ test("the demo prints every step and its result within a minute, without termina
 });
 
 test("the second act scales a sharded StatefulSet up and down, and no shard writes late; with --keep it stays up until an interrupt", {
-  timeout: 2 * BUDGET_MS,
+  timeout: 3 * BUDGET_MS,
 }, async () => {
   const { pid, output, ended, leftovers } = startDemo("sharding", "--keep");
-  await eventually(() => output.stdout.includes("get foos -A") || !isAlive(pid), BUDGET_MS);
+  await eventually(() => output.stdout.includes("get foos -A") || !isAlive(pid), 2 * BUDGET_MS);
   expect(output.stderr).toBe("");
   for (const line of [
     /^1\/4 {2}Starting an API server/m,

@@ -20,12 +20,15 @@ function lengthOf(tag: number, bytes: Buffer): Buffer {
   return Buffer.from([tag, ...length, left]);
 }
 
+/** Of hundreds of proxies, also on a busy machine. */
+const START_MS = 180_000;
+
 describe("managers that come and go", () => {
   let world: FleetWorld;
   beforeAll(async () => {
     world = await startFleetWorld({ proxies: PROXIES, namespaces: 200, apps: 2, leaseMs: 4_000, identity: "none" });
     await world.fleet.served();
-  });
+  }, START_MS);
   afterAll(() => world?.stop());
 
   const leader = (): Promise<Child> => eventually(async () => (await world.leader()) ?? false, 30_000);

@@ -1,7 +1,7 @@
 // Results that tests build once for each state of the sources (Go programs, images, Python clients). The results are in the user's
 // cache under the hash of their sources, so a fresh clone of the same sources finds them. Each build removes results that have not been
 // used for some time.
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
@@ -30,5 +30,26 @@ export function makeRoom(): void {
     const path = join(cacheDir(), name);
     const ageMs = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
     if (ageMs > (name.startsWith("image-") ? KEEP_IMAGE_MS : KEEP_MS)) rmSync(path, { force: true, recursive: true });
+  }
+}
+
+/**
+ * Builds a file or folder unless it exists. An interrupted build leaves no result, and of two builds at a time the first one counts.
+ * @param make writes the result to the path that it is given
+ * @throws Error with the end of the compiler's output
+ */
+export async function buildOnce(result: string, make: (partial: string) => Promise<void>): Promise<void> {
+  if (isBuilt(result)) return;
+  makeRoom();
+  const partial = `${result}.${process.pid}`;
+  process.stderr.write(`building ${result} (once for these sources)\n`);
+  try {
+    await make(partial);
+    if (!existsSync(result)) renameSync(partial, result);
+  } catch (error) {
+    const { stdout = "", stderr = "" } = error as { stdout?: string; stderr?: string };
+    throw new Error(`building ${result}: ${(stdout + stderr).slice(-2_000) || error}`, { cause: error });
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
   }
 }

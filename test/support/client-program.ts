@@ -28,12 +28,22 @@ export interface ClientProgram {
   view(resource: string): string[];
   /** All events since the start. */
   readonly sightings: readonly Sighting[];
+  /** The answers to its writes into a namespace that the test has named. */
+  readonly answers: readonly WriteAnswer[];
   /** The newest lines of its output, for failure messages. */
   output(): string;
   stop(): Promise<void>;
 }
 
-interface Line {
+/** The answer to a write, as the library shows it to the program. */
+export interface WriteAnswer {
+  /** The namespace. */
+  readonly wroteTo: string;
+  readonly code: number;
+  readonly message?: string;
+}
+
+interface Line extends Partial<WriteAnswer> {
   readonly resource?: string;
   readonly type?: string;
   readonly key?: string;
@@ -45,14 +55,16 @@ interface Line {
 export async function startClientProgram(options: ClientProgramOptions): Promise<ClientProgram> {
   const views = new Map<string, Set<string>>();
   const sightings: Sighting[] = [];
+  const answers: WriteAnswer[] = [];
   let leading = false;
   const viewOf = (resource: string) => {
     const view = views.get(resource) ?? new Set();
     views.set(resource, view);
     return view;
   };
-  const hear = ({ resource, type, key, version, listed, leading: leads }: Line) => {
+  const hear = ({ resource, type, key, version, listed, leading: leads, wroteTo, code = 0, message = "" }: Line) => {
     if (leads !== undefined) leading = leads;
+    if (wroteTo !== undefined) answers.push({ wroteTo, code, message });
     if (resource === undefined) return;
     if (listed !== undefined) {
       views.set(resource, new Set(listed));
@@ -80,6 +92,7 @@ export async function startClientProgram(options: ClientProgramOptions): Promise
     },
     view: (resource) => [...viewOf(resource)].sort(),
     sightings,
+    answers,
     output: child.output,
     stop: async () => void (await child.stop(5_000)),
   };

@@ -34,6 +34,16 @@ export function describeWithProgram(program: string, name: string, body: () => v
   describe.skipIf(isSkipped(program, hasProgram, name))(name, body);
 }
 
+/**
+ * `describe` for tests on the real control plane that also need what a build needs. In CI they fail with the reason.
+ * @param missing why the build is impossible here; undefined if it is possible
+ */
+export function describeWithKubeAndBuild(missing: string | undefined, name: string, body: () => void): void {
+  const skipped = missing !== undefined && !isCi;
+  if (skipped) process.stderr.write(`SKIPPED (${missing}): ${name}\n`);
+  describe.skipIf(skipped)(name, () => describeWithKube("on the real control plane", body));
+}
+
 /** Prints why a test is skipped. */
 function isSkipped(needed: string, has: (name: string) => boolean, test: string): boolean {
   const skipped = !isCi && !has(needed);

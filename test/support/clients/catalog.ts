@@ -1,8 +1,9 @@
 // The client programs of test/operators by name: how each is started, its kinds of lock, and how complete its view is.
 import { fileURLToPath } from "node:url";
-import { goProgram } from "./go-build.ts";
+import { goProgram } from "../go-build.ts";
+import { rustProgram } from "../rust-build.ts";
 
-const file = (path: string) => fileURLToPath(new URL(`../operators/${path}`, import.meta.url));
+const file = (path: string) => fileURLToPath(new URL(`../../operators/${path}`, import.meta.url));
 
 /** A program of the catalog. */
 export interface CatalogEntry {
@@ -18,8 +19,23 @@ export interface CatalogEntry {
   readonly sees: "cache" | "events";
   /** The number of informers of the program. */
   readonly informers: number;
+  /**
+   * What it writes for each Foo: the ConfigMap `<foo>-by-<app>`, the status of the Foo, and `elsewhere` also one ConfigMap in the namespace
+   * that the test names.
+   */
+  readonly writes: readonly ("config-map" | "status" | "elsewhere")[];
   readonly command: () => Promise<{ readonly command: string; readonly args: readonly string[] }>;
 }
+
+export const KUBE_RS: CatalogEntry = {
+  app: "kube-rs",
+  title: "kube-rs",
+  locks: [], // the library has none
+  sees: "cache",
+  informers: 2,
+  writes: ["config-map", "status", "elsewhere"],
+  command: async () => ({ command: await rustProgram("test/operators/kube-rs"), args: [] }),
+};
 
 /** @param python the environment's python; undefined leaves the Python programs out */
 export function clientCatalog(python: string | undefined): CatalogEntry[] {
@@ -31,6 +47,7 @@ export function clientCatalog(python: string | undefined): CatalogEntry[] {
       locks: ["configmaps", "leases"],
       sees: "cache",
       informers: 2,
+      writes: ["config-map"],
       command: goOld("configmapsleases"),
     },
     {
@@ -39,6 +56,7 @@ export function clientCatalog(python: string | undefined): CatalogEntry[] {
       locks: ["endpoints", "leases"],
       sees: "cache",
       informers: 2,
+      writes: ["config-map"],
       command: goOld("endpointsleases"),
     },
     {
@@ -47,6 +65,7 @@ export function clientCatalog(python: string | undefined): CatalogEntry[] {
       locks: [],
       sees: "cache",
       informers: 2,
+      writes: ["config-map"],
       command: async () => ({ command: process.execPath, args: [file("node-client/main.ts")] }),
     },
   ];
@@ -60,6 +79,7 @@ export function clientCatalog(python: string | undefined): CatalogEntry[] {
       locks: ["configmaps"],
       sees: "cache",
       informers: 2,
+      writes: ["config-map"],
       command: async () => ({ command: python, args: ["-u", file("python/watching.py")] }),
     },
     {
@@ -68,6 +88,7 @@ export function clientCatalog(python: string | undefined): CatalogEntry[] {
       locks: [],
       sees: "events",
       informers: 4, // and namespaces, and CRDs
+      writes: ["status"],
       command: async () => ({ command: python, args: kopf }),
     },
   ];

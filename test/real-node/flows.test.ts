@@ -1,10 +1,12 @@
-// `npm run test:node`: the guides on a real Kubernetes node, and what happens to it, one flow after the other on one cluster, since each begins
+// `npm run test:node`: the guides on real Kubernetes nodes, and what happens to them, one flow after the other on one cluster, since each begins
 // where the one before has ended. Runs only in the namespaces that scripts/test-node.ts makes.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { costs } from "./flows/costs.ts";
 import { disturbances } from "./flows/disturbances.ts";
+import { drain } from "./flows/drain.ts";
 import { comeBack, leave } from "./flows/leave.ts";
 import { limits } from "./flows/limits.ts";
+import { lostNode } from "./flows/lost-node.ts";
 import { moves } from "./flows/moves.ts";
 import { quickstart } from "./flows/quickstart.ts";
 import { shards } from "./flows/shards.ts";
@@ -16,11 +18,11 @@ import { startWorld, type World, wrongWritersOf } from "./world.ts";
 
 const START_MS = 300_000;
 
-describe("on a real node", () => {
+describe("on real nodes", () => {
   let world: World;
   beforeAll(async () => {
     world = await startWorld(process.env.CTRLMESH_REAL_NODE ?? "");
-    // Beside the first flows; a later test waits for it.
+    // Beside the first flows; its own flows wait for it.
     world.startSecondNode().catch(() => undefined);
   }, START_MS);
   afterAll(() => world?.changes.stop());
@@ -30,9 +32,10 @@ describe("on a real node", () => {
   starts(get);
   moves(get);
   disturbances(get);
-  it("the second node is ready", () => world.startSecondNode());
   costs(get);
   stops(get);
+  drain(get);
+  lostNode(get);
   limits(get);
   it("only the subset that owned a tenant's namespace wrote there, in all flows so far", () => {
     expect(wrongWritersOf(world)).toEqual([]);

@@ -63,8 +63,8 @@ export function upgrade(world: () => World): void {
 
 /** The pages up to a divided operator. Their outputs are not compared, since they are those of this commit. */
 async function installEarlier(own: World, { archives, chart, options }: EarlierMesh): Promise<void> {
-  // No pod starts on the second node.
-  for (const archive of archives) await own.nodes[0].ctr("images", "import", archive);
+  await own.startSecondNode();
+  for (const node of own.nodes) for (const archive of archives) await node.ctr("images", "import", archive);
   await own.bash(`helm install ctrlmesh ${chart} --namespace ${MESH_NAMESPACE} --create-namespace --wait ${options}`);
   for (const { commands } of stepsOf(GUIDE.divide)) await own.bash(commands);
   await managersHave(own, EARLIER_TAG);

@@ -1,0 +1,60 @@
+// Where the pods of the operator in foo-system run, and how the flows bring them there.
+import { expect } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+import type { World } from "../world.ts";
+import { HOME, leaderOf } from "./operator.ts";
+
+const DEPLOYMENTS = ["foo", "foo-canary"];
+
+interface PlacedPod {
+  readonly metadata: { readonly name: string; readonly uid: string; readonly deletionTimestamp?: string };
+  readonly spec: { readonly nodeName?: string };
+}
+
+/** The operator's pods on a node, those that end included. */
+export async function podsOn(world: World, node: string): Promise<string[]> {
+  const { items } = await world.get<{ items: PlacedPod[] }>("pods", "-n", HOME, "-l", "component=foo-operator");
+  return items.flatMap(({ metadata, spec }) => (spec.nodeName === node ? [metadata.name] : []));
+}
+
+/** Starts all pods of the operator again, on this node. */
+export async function startAllOn(world: World, node: string, restart: () => Promise<unknown>): Promise<void> {
+  await onlyOn(world, node, async () => {
+    await restart();
+    await rolledOut(world);
+  });
+  await eventually(async () => expect(await podsOn(world, node)).toHaveLength(3), 60_000);
+}
+
+/** From all pods on the first node to a leader of the default subset on the second, with the other pod of that subset on the first. */
+export async function leadOnSecond(world: World, ...more: readonly string[]): Promise<string> {
+  const [first, second] = world.nodes;
+  const leader = await leaderOf(world);
+  const follower = (await world.podNames(HOME, "version=v1")).find((name) => name !== leader) ?? "";
+  await onlyOn(world, second.name, async () => {
+    await world.run("delete", "pod", follower, ...more, "-n", HOME);
+    await rolledOut(world);
+  });
+  await onlyOn(world, first.name, async () => {
+    await world.run("delete", "pod", leader, "-n", HOME);
+    await rolledOut(world);
+  });
+  return eventually(async () => {
+    const next = await leaderOf(world);
+    expect(await podsOn(world, second.name)).toContain(next);
+    return next;
+  }, 30_000);
+}
+
+export async function rolledOut(world: World): Promise<void> {
+  for (const name of DEPLOYMENTS) await world.rolledOut(`deployment/${name}`, HOME);
+}
+
+/** While no pod starts on another node. */
+async function onlyOn(world: World, node: string, work: () => Promise<void>): Promise<void> {
+  const others = world.nodes.map(({ name }) => name).filter((name) => name !== node);
+  await world.run("uncordon", node);
+  await world.run("cordon", ...others);
+  await work();
+  await world.run("uncordon", ...others);
+}

@@ -31,7 +31,7 @@ if (!(minutes > 0) || !(rate > 0) || !Number.isInteger(seed) || !Number.isIntege
 if (values.node) {
   const others = [values.rate, values.seed, values.rounds].some((value) => value !== undefined) || values.json;
   if (others || !Number.isInteger(minutes)) {
-    process.stderr.write("soak: --node takes --minutes alone, an integer\n");
+    process.stderr.write("soak: with --node only --minutes is allowed, as an integer\n");
     process.exit(64);
   }
   process.env.CTRLMESH_SOAK_MINUTES = `${minutes}`;

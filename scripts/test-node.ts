@@ -1,4 +1,4 @@
-// `npm run test:node`: follows the guides on a real Kubernetes node, with the images from the Dockerfiles (test/real-node). Arguments go to vitest.
+// `npm run test:node`: follows the guides on real Kubernetes nodes, with the images from the Dockerfiles (test/real-node). Arguments go to vitest.
 import { buildEarlierMesh } from "../test/real-node/earlier-mesh.ts";
 import { runOnNode } from "../test/real-node/run.ts";
 

@@ -118,7 +118,7 @@ describeWithKube("a StatefulSet that shards itself", () => {
     await mesh.killManager();
     await mesh.startManager();
   };
-  /** The holders of the lock of the whole family, which only its holder can write. */
+  /** Who led the whole family since then, from the audit log: a pod that writes the lock holds it. */
   const leadersSince = (sinceMs: number) =>
     mesh
       .podWrites()

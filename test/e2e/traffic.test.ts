@@ -162,7 +162,8 @@ describeWithKube("traffic policies", () => {
     await pod.restartProxy();
     expect(await erase()).toBe(503);
     const meanwhile = await secrets();
-    if ((await holder()).startsWith("ctrlmesh-manager-0_")) expect(meanwhile).toEqual([503, 503]); // the failover is not quicker
+    // On a busy machine manager-1 may lead already and have opened the breaker again. Then there is nothing to check.
+    if ((await holder()).startsWith("ctrlmesh-manager-0_")) expect(meanwhile).toEqual([503, 503]);
     await eventually(async () => expect(await holder()).toMatch(/^ctrlmesh-manager-1_/), 20_000);
     await eventually(async () => expect(await secrets()).toEqual([200, 200]), 20_000);
     await eventually(async () => {

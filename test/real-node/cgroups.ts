@@ -1,5 +1,5 @@
-// The control groups of the nodes' pods. Unlike namespaces, groups stay when their processes have ended. So each run has a group of its own, with
-// those of its nodes, which its end or the start of a later run removes. Works with both versions of cgroups, also mixed.
+// The control groups of the nodes' pods. Unlike namespaces, groups stay when their processes have ended. So each run has one group, which contains a
+// group for each node. The run removes it at its end; if the run was killed, a later run does. Works with both versions of cgroups, also mixed.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -11,13 +11,13 @@ const ALL_RUNS = "/ctrlmesh-real-node";
 /** What the kubelet needs of version 2, if the machine has only that. */
 const CONTROLLERS = ["cpu", "cpuset", "memory", "pids", "io", "hugetlb"];
 
-/** 16 times the default, in version 1 and 2. */
+/** The share of the processors that all runs have together: 16 times the default, in version 1 and 2. */
 const SHARES = [
   { file: join(MOUNT, "cpu", ALL_RUNS, "cpu.shares"), value: "16384" },
   { file: join(MOUNT, ALL_RUNS, "cpu.weight"), value: "1600" },
 ];
 
-/** The group of a run, or of all pods of a node, that has its files in the folder. */
+/** The group of a run, or of the pods of a node. @param folder of its files */
 export function cgroupOf(folder: string): string {
   return join(ALL_RUNS, relative(tmpdir(), folder));
 }

@@ -1,5 +1,5 @@
 // `npm run test:node`: the guides on real Kubernetes nodes, and what happens to them, one flow after the other on one cluster, since each begins
-// where the one before has ended. Runs only in the namespaces that scripts/test-node.ts makes.
+// where the one before has ended. Runs only in the namespaces that enter.ts makes.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { costs } from "./flows/costs.ts";
 import { disturbances } from "./flows/disturbances.ts";

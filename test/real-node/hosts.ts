@@ -1,5 +1,5 @@
-// The hosts of the nodes: each has mounts, network, host name and IPC of its own. The tests and the control plane are on the first one, in the
-// namespaces that enter.ts makes. The others are namespaces below these, with the same processes, and a link to the first one's bridge.
+// A host for each node, with its own mounts, network, host name and IPC. The first host is the namespaces that enter.ts makes; the tests and the
+// control plane run there. The second host has its own namespaces, but shares the one for processes. A link connects it to the bridge of the first.
 import { execFile, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// What the kubelet and the manager have replaced meanwhile in the operator's pods: tokens, certificates and logs.
+// What was replaced during the soak: the sidecars' certificates, the tokens of all pods on the first node, and the logs of the operator's containers.
 import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { HEALTH_PORT } from "../../src/manager/injection/names.ts";
@@ -10,11 +10,11 @@ const ISSUED = /^ctrlmesh_proxy_certificate_requests_total\{result="issued"\} (\
 const TOKEN_VOLUME = /^(kube-api-access-|ctrlmesh-)/;
 
 export interface Rotations {
-  /** All that the sidecars have got from the manager since their start. */
+  /** The number of certificates that the manager has issued to the running sidecars. */
   readonly certificates: number;
   /** The kubelet's present version of each volume with a token. */
   readonly tokens: ReadonlyMap<string, string>;
-  /** The old log files of all containers. */
+  /** The number of rotated log files of the operator's containers. */
   readonly logs: number;
 }
 

@@ -1,4 +1,4 @@
-// The part of run.ts in the node's namespaces. Arguments: the node's folder, and those of vitest.
+// The part of run.ts in the nodes' namespaces. Arguments: the run's folder, and those of vitest.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MINUTE_MS } from "../../scripts/run-command.ts";

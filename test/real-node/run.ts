@@ -14,7 +14,7 @@ import { readNotes, readRows, tableOf } from "./table.ts";
 /** EX_UNAVAILABLE of sysexits(3): the machine cannot run a node. */
 const EXIT_UNAVAILABLE = 69;
 const INSIDE = fileURLToPath(new URL("run-inside.ts", import.meta.url));
-/** The file of the node's folder with the counts of the tests. */
+/** The file in the run's folder that has the counts of the tests. */
 export const SUMMARY = "summary";
 
 /**

@@ -7,11 +7,12 @@ import { quickstart, TENANTS } from "./flows/quickstart.ts";
 import { rotations } from "./rotations.ts";
 import { soak } from "./soak.ts";
 import { addNote } from "./table.ts";
-import { flow, startWorld, type World } from "./world.ts";
+import { flow, startWorld, type World, wrongWritersOf } from "./world.ts";
+import { operatorWrites, overlaps } from "./writes.ts";
 
 const MINUTE_MS = 60_000;
 const MINUTES = Number(process.env.CTRLMESH_SOAK_MINUTES);
-/** Of all objects together. An hour of faster changes would make an audit log that is too long to read. */
+/** One of the Foos changes each time this has passed. With faster changes the audit log of an hour is too long to read. */
 const CHANGE_EVERY_MS = 250;
 /** So short that certificates are renewed several times: every two minutes. */
 const SETTINGS = ["--set=identity.certificateLifetime=8m", "--set-string=proxy.accessLog=true"];
@@ -46,11 +47,15 @@ describe("the soak on a real node", () => {
     timeout: MINUTES * MINUTE_MS * 1.5 + 300_000,
   }, async () => {
     const before = await rotations(world);
+    const startedMs = Date.now();
     const { lines, problems } = await soak(world, MINUTES);
     const after = await rotations(world);
     for (const line of lines) addNote(world.folder, line);
     addNote(world.folder, `certificates issued: ${after.certificates}; logs rotated: ${after.logs}`);
     expect(problems).toEqual([]);
+    const namespaces = TENANTS.map(({ namespace }) => namespace);
+    expect(overlaps(operatorWrites(world.kube, namespaces, startedMs))).toEqual([]);
+    expect(wrongWritersOf(world)).toEqual([]);
     expect(after.certificates).toBeGreaterThan(before.certificates + MINUTES / 4);
     if (MINUTES < TOKEN_MINUTES) return;
     expect(after.logs).toBeGreaterThan(0);

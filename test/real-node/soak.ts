@@ -1,7 +1,8 @@
 // The soak's minutes: each with a move and a reading of what the containers use; at the end, what has grown, restarted or changed hands.
 
+import { MESH_NAMESPACE } from "../support/helm.ts";
 import { moveInPlace, onLoss } from "./flows/moves.ts";
-import { HOME, leaderOf } from "./flows/operator.ts";
+import { HOME } from "./flows/operator.ts";
 import { describeChange, readUsage, type Usages } from "./usage.ts";
 import { podsOf, type World } from "./world.ts";
 
@@ -10,6 +11,7 @@ const MINUTE_MS = 60_000;
 const REPORT_MINUTES = 5;
 /** Beyond the most of the first half. A container's allocator gives memory back late. */
 const MAY_GROW = { times: 1.1, megabytes: 8 };
+const NAMESPACES = [HOME, MESH_NAMESPACE] as const;
 const MESH_CONTAINER = /^(ctrlmesh-proxy|manager) /;
 
 export interface SoakResult {
@@ -21,8 +23,7 @@ export interface SoakResult {
 
 export async function soak(world: World, minutes: number): Promise<SoakResult> {
   await onLoss(world, "InPlace");
-  const holders = () => Promise.all([leaderOf(world), leaderOf(world, "foo-operator---v2")]);
-  const [podsBefore, holdersBefore] = [await podsOf(world), await holders()];
+  const before = await calmOf(world);
   const readings: Usages[] = [await readUsage(world)];
   const lines: string[] = [];
   const startedMs = Date.now();
@@ -37,11 +38,20 @@ export async function soak(world: World, minutes: number): Promise<SoakResult> {
     process.stderr.write(`${lines.at(-1)}\n`);
   }
   const problems = growth(readings);
-  const [podsAfter, holdersAfter] = [await podsOf(world), await holders()];
-  if (`${holdersAfter}` !== `${holdersBefore}`) problems.push(`the locks went from ${holdersBefore} to ${holdersAfter}`);
-  if (JSON.stringify([...podsAfter]) !== JSON.stringify([...podsBefore]))
-    problems.push(`containers or pods of ${HOME} have restarted`);
+  const after = await calmOf(world);
+  if (after.leaders !== before.leaders) problems.push(`the locks have changed hands: ${before.leaders}, now ${after.leaders}`);
+  for (const namespace of NAMESPACES) {
+    if (after[namespace] !== before[namespace]) problems.push(`pods or containers of ${namespace} are new or have restarted`);
+  }
   return { lines, problems };
+}
+
+/** What stays as it is in a calm mesh, as text: who leads since how many leaders, and the pods with the restarts of their containers. */
+async function calmOf(world: World): Promise<Readonly<Record<"leaders" | (typeof NAMESPACES)[number], string>>> {
+  const pods = async (namespace: string) => JSON.stringify([...(await podsOf(world, namespace))].sort());
+  const path = "jsonpath={range .items[*]}{.metadata.name}={.spec.holderIdentity} ({.spec.leaseTransitions}) {end}";
+  const leaders = await world.run("get", "leases", "-n", HOME, "-o", path);
+  return { leaders, [HOME]: await pods(HOME), [MESH_NAMESPACE]: await pods(MESH_NAMESPACE) };
 }
 
 /** Containers of the mesh that use more at the end than the most of the first half allows. */

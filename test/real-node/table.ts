@@ -1,4 +1,4 @@
-// What each flow took, as a table for the reader of a run. The rows are in a file of the node's folder, so that they also show after a failure.
+// What each flow took, as a table for the reader of a run. The rows are in a file of the run's folder, so that they also show after a failure.
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -1,7 +1,6 @@
-// What containers use, as the kubelet reports it and `kubectl top` shows it.
+// What containers of the first node use, as the kubelet reports it and `kubectl top` shows it.
 import type { World } from "./world.ts";
 
-const SECONDS = 20;
 const CONTAINERS = ["ctrlmesh-proxy", "manager", "operator"];
 const SAMPLE =
   /^(container_memory_working_set_bytes|container_cpu_usage_seconds_total)\{container="([^"]+)",namespace="([^"]+)",pod="([^"]+)"\} (\S+) /gm;
@@ -15,10 +14,10 @@ export interface Usage {
 export type Usages = ReadonlyMap<string, Usage>;
 
 /** A line for each container name: the least and the most of memory and CPU, over some seconds. */
-export async function describeUsage(world: World): Promise<string[]> {
+export async function describeUsage(world: World, seconds: number): Promise<string[]> {
   const before = await readUsage(world);
-  await new Promise((resolve) => setTimeout(resolve, SECONDS * 1000));
-  return describeChange(before, await readUsage(world), SECONDS);
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  return describeChange(before, await readUsage(world), seconds);
 }
 
 /** The same for two readings. */

@@ -1,4 +1,4 @@
-// What the flows share: the nodes, kubectl and the shell of a reader on it, and the measurement of each flow.
+// What the flows share: the nodes, kubectl, a reader's shell, and the measurement of each flow.
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -111,9 +111,9 @@ interface PodRestarts {
   };
 }
 
-/** The operator's pods. */
-export async function podsOf(world: World): Promise<Pods> {
-  const { items } = await world.get<{ items: PodRestarts[] }>("pods", "-n", world.operatorNamespace);
+/** @param namespace default: that of the operator */
+export async function podsOf(world: World, namespace = world.operatorNamespace): Promise<Pods> {
+  const { items } = await world.get<{ items: PodRestarts[] }>("pods", "-n", namespace);
   return new Map(
     items.map(({ metadata, status }) => {
       const all = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])];

@@ -8,7 +8,7 @@ import { checkOwnership, type OwnerChange, violationText } from "../chaos/owners
 import type { Kube } from "../support/kube.ts";
 import { type PodWrite, podWritesOf } from "../support/mesh/pod-writes.ts";
 
-/** Between two changes, of all objects together. */
+/** One of the Foos changes each time this has passed. */
 const EVERY_MS = 50;
 /** The resources that only one pod at a time may write in a namespace. */
 const DIVIDED = /^(foos\/status|configmaps)$/;
@@ -24,7 +24,7 @@ export interface NamedFoo {
 }
 
 export interface SteadyChanges {
-  /** Changes the Foos until `stop`. @param everyMs between two changes of all together */
+  /** Changes the Foos until `stop`. @param everyMs one of the Foos changes each time this has passed */
   start(foos: readonly NamedFoo[], everyMs?: number): void;
   stop(): Promise<void>;
 }

@@ -9,8 +9,8 @@ export interface EventuallyOptions {
 
 const MIN_EVERY_MS = 25;
 const MAX_EVERY_MS = 100;
-/** A wait is at most this part of the time so far. */
-const WAITS_OF_A_TIME = 20;
+/** Between the two limits a wait is this part of the time so far. */
+const PART_OF_TIME = 1 / 20;
 
 /**
  * Calls `check` until it neither throws nor returns false. When the time is over it throws the last failure.
@@ -23,7 +23,7 @@ export async function eventually<T>(
   const { withinMs = 10_000, everyMs } = typeof options === "number" ? { withinMs: options } : options;
   const startMs = performance.now();
   const deadline = startMs + withinMs;
-  const growing = () => Math.min(MAX_EVERY_MS, Math.max(MIN_EVERY_MS, (performance.now() - startMs) / WAITS_OF_A_TIME));
+  const growing = () => Math.min(MAX_EVERY_MS, Math.max(MIN_EVERY_MS, (performance.now() - startMs) * PART_OF_TIME));
   for (;;) {
     try {
       const result = await check();

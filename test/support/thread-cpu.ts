@@ -1,5 +1,5 @@
-// The CPU time of the calling thread. Unlike the time on the clock it does not grow when other programs use the machine, so tests bound what
-// code costs by it.
+// The CPU time of the calling thread. Other programs on the machine change it far less than the time on the clock, since they share only caches
+// and cores. So tests bound by it what code costs.
 
 /** Milliseconds since the thread began. */
 export function threadCpuMs(): number {

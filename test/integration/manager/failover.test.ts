@@ -20,7 +20,7 @@ function lengthOf(tag: number, bytes: Buffer): Buffer {
   return Buffer.from([tag, ...length, left]);
 }
 
-/** Of hundreds of proxies, also on a busy machine. */
+/** How long the start of hundreds of proxies may take on a busy machine. */
 const START_MS = 180_000;
 
 describe("managers that come and go", () => {

@@ -1,11 +1,10 @@
-// What the mesh costs on a node: the time that a sidecar adds to the start of a pod, and what the containers use, as the kubelet reports it, while
-// the operator only renews its lease, and while it works without a pause.
-import { setTimeout as pause } from "node:timers/promises";
+// What the mesh costs on a node: the time that a sidecar adds to the start of a pod, and what containers use as the kubelet reports it. The operator
+// first only renews its lease, then works without a pause.
 import { expect, it } from "vitest";
 import { median } from "../../../bench/table.ts";
 import { OPERATOR_IMAGE } from "../../support/install/operator.ts";
 import { addNote } from "../table.ts";
-import { describeChange, readUsage, type Usages } from "../usage.ts";
+import { describeUsage } from "../usage.ts";
 import type { World } from "../world.ts";
 import { TENANTS } from "./quickstart.ts";
 
@@ -14,7 +13,7 @@ const STARTS = 4;
 /** The kubelet looks at a container every 10 to 15 s. */
 const USAGE_SECONDS = 45;
 const BUSY = Array.from({ length: 40 }, (_, index) => ({ namespace: TENANTS[0]?.namespace ?? "", name: `busy-${index}` }));
-/** Between two changes of all busy Foos together. */
+/** One of the busy Foos changes each time this has passed. */
 const BUSY_EVERY_MS = 5;
 
 export function costs(world: () => World): void {
@@ -48,9 +47,7 @@ export function costs(world: () => World): void {
 }
 
 async function measure(world: World, state: string): Promise<void> {
-  const before: Usages = await readUsage(world);
-  await pause(USAGE_SECONDS * 1000);
-  const lines = describeChange(before, await readUsage(world), USAGE_SECONDS);
+  const lines = await describeUsage(world, USAGE_SECONDS);
   expect(lines).toHaveLength(3);
   for (const line of lines) addNote(world.folder, `${state}: ${line}`);
 }

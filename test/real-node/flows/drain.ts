@@ -30,10 +30,15 @@ export function drain(world: () => World): void {
       spec: { maxUnavailable: 1, selector: { matchLabels: OPERATOR } },
     });
     const sinceMs = Date.now();
-    const counter = countReady(own);
-    await own.run("drain", second.name, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=170s");
-    await rolledOut(own);
-    expect(await counter.stop()).toBe(PODS_OF_OPERATOR - 1);
+    const counter = startReadyCount(own);
+    let least: number;
+    try {
+      await own.run("drain", second.name, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=170s");
+      await rolledOut(own);
+    } finally {
+      least = await counter.stop();
+    }
+    expect(least).toBe(PODS_OF_OPERATOR - 1);
     expect(await podsOn(own, first.name)).toHaveLength(PODS_OF_OPERATOR);
     const namespaces = TENANTS.map(({ namespace }) => namespace);
     expect(longestPauseMs(operatorWrites(own.kube, namespaces, sinceMs), namespaces, sinceMs, Date.now())).toBeLessThan(PAUSE_MS);
@@ -44,7 +49,7 @@ export function drain(world: () => World): void {
 }
 
 /** Counts the operator's ready pods all the time; `stop` returns the smallest number. */
-function countReady({ kube }: World): { stop(): Promise<number> } {
+function startReadyCount({ kube }: World): { stop(): Promise<number> } {
   const client = createKubeClient({ server: kube.server, caPem: kube.caPem, token: () => kube.token, userAgent: "count-ready" });
   const stopped = new AbortController();
   const counting = (async () => {

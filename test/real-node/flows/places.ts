@@ -26,7 +26,7 @@ export async function startAllOn(world: World, node: string, restart: () => Prom
   await eventually(async () => expect(await podsOn(world, node)).toHaveLength(3), 60_000);
 }
 
-/** From all pods on the first node to a leader of the default subset on the second, with the other pod of that subset on the first. */
+/** Moves the leader of the default subset to the second node; that subset's other pod stays on the first. All pods must be on the first node. */
 export async function leadOnSecond(world: World, ...more: readonly string[]): Promise<string> {
   const [first, second] = world.nodes;
   const leader = await leaderOf(world);
@@ -50,7 +50,7 @@ export async function rolledOut(world: World): Promise<void> {
   for (const name of DEPLOYMENTS) await world.rolledOut(`deployment/${name}`, HOME);
 }
 
-/** While no pod starts on another node. */
+/** Runs `work` while all other nodes are cordoned. */
 async function onlyOn(world: World, node: string, work: () => Promise<void>): Promise<void> {
   const others = world.nodes.map(({ name }) => name).filter((name) => name !== node);
   await world.run("uncordon", node);

@@ -9,9 +9,9 @@ import { allReady, converged, HOME, leaderOf } from "./operator.ts";
 const HOOK_SECONDS = 6;
 /** The longest pause of writes while the hook runs. The objects change every 0.1 s. */
 const PAUSE_MS = 2_000;
-/** From the last write of a leader to the first of the next one. Without a release the other pods would wait for 15 s; they try every 2 to 5 s. */
+/** From the last write of a leader to the first of the next one. Without a release the other pods would wait for 15 s; they try every 2 to 4.4 s. */
 const NEXT_LEADER_MS = 10_000;
-/** Within this time the kubelet kills nothing. */
+/** The pods' terminationGracePeriodSeconds: after it the kubelet kills containers. */
 const GRACE_SECONDS = 30;
 /** The namespace that belongs to the default subset. */
 const WRITTEN = ["team-a"];
@@ -62,7 +62,7 @@ async function deleteLeader(world: World): Promise<void> {
   await settled(world);
 }
 
-/** A rollout does not wait for the end of the pods before it. */
+/** Waits for the rollout, and then for the end of the old pods, for which a rollout does not wait. */
 async function settled(world: World): Promise<void> {
   await world.rolledOut("deployment/foo", HOME);
   await allReady(world, HOME);

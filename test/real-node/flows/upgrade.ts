@@ -1,5 +1,5 @@
 // docs/tasks/upgrade.md, from the chart and images of an earlier commit to those of this one, and back: the managers first, then the operator's pods.
-// In between one of the two is older than the other. Runs on an empty cluster, or after leave.ts.
+// Between these steps managers and sidecars have different versions. Runs on an empty cluster, or after leave.ts.
 import { expect, it } from "vitest";
 import { chartValues } from "../../../scripts/images/plan.ts";
 import { blocksOf, readDocument } from "../../support/doc-blocks.ts";

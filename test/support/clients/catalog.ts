@@ -20,8 +20,9 @@ export interface CatalogEntry {
   /** The number of informers of the program. */
   readonly informers: number;
   /**
-   * What it writes for each Foo: the ConfigMap `<foo>-by-<app>`, the status of the Foo, and `elsewhere` also one ConfigMap in the namespace
-   * that the test names.
+   * - `config-map`: the ConfigMap `<foo>-by-<app>` for each Foo
+   * - `status`: the status of each Foo
+   * - `elsewhere`: once, a ConfigMap in the namespace `$ALSO_WRITE_TO`
    */
   readonly writes: readonly ("config-map" | "status" | "elsewhere")[];
   readonly command: () => Promise<{ readonly command: string; readonly args: readonly string[] }>;

@@ -13,7 +13,7 @@ const routeWith = (match: readonly object[]) =>
   routeOf(sampleVirtualApp({ route: { subRules: [{ name: "canary-eu", match }] } }).spec as unknown as VirtualAppSpec);
 /** Within every bound of a spec when namespaceRegex still allowed word boundaries: 60 ms for one name. */
 const DEAR = String.raw`${"(.?.?.?.?.?.?.?)".repeat(2)}${"(.?.?.?){60}"}\B-\B`;
-/** Of CPU time, far more than a slice; without slices these take seconds. */
+/** The most CPU time of one turn of the event loop. A slice takes far less; without slices a turn takes seconds. */
 const MAX_PAUSE_MS = 500;
 /** A limit that ends nothing in these tests, on however busy a machine. */
 const NO_LIMIT_MS = 60_000;

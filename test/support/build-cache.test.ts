@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { cacheDir, isBuilt, makeRoom } from "./build-cache.ts";
+import { buildOnce, cacheDir, isBuilt, makeRoom } from "./build-cache.ts";
 
 const HOUR_MS = 60 * 60_000;
 let home: string;
@@ -43,4 +43,20 @@ it("counts every request as a use", () => {
 it("creates the folder", () => {
   makeRoom();
   expect(readdirSync(cacheDir())).toEqual([]);
+});
+
+it("builds once for all who ask at the same time, and again after a failure", async () => {
+  const result = join(cacheDir(), "program");
+  let builds = 0;
+  const make = async (partial: string) => {
+    builds++;
+    await Promise.resolve();
+    if (builds === 1) throw new Error("no network");
+    mkdirSync(partial);
+  };
+  const both = await Promise.allSettled([buildOnce(result, make), buildOnce(result, make)]);
+  expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  await Promise.all([buildOnce(result, make), buildOnce(result, make)]);
+  await buildOnce(result, make);
+  expect([builds, isBuilt(result)]).toEqual([2, true]);
 });

@@ -38,8 +38,17 @@ export function makeRoom(): void {
  * @param make writes the result to the path that it is given
  * @throws Error with the end of the compiler's output
  */
-export async function buildOnce(result: string, make: (partial: string) => Promise<void>): Promise<void> {
-  if (isBuilt(result)) return;
+export function buildOnce(result: string, make: (partial: string) => Promise<void>): Promise<void> {
+  if (isBuilt(result)) return Promise.resolve();
+  const running = building.get(result) ?? build(result, make).finally(() => building.delete(result));
+  building.set(result, running);
+  return running;
+}
+
+/** What this process builds now. Whoever asks meanwhile waits for the same build. */
+const building = new Map<string, Promise<void>>();
+
+async function build(result: string, make: (partial: string) => Promise<void>): Promise<void> {
   makeRoom();
   const partial = `${result}.${process.pid}`;
   process.stderr.write(`building ${result} (once for these sources)\n`);

@@ -80,13 +80,17 @@ function pidsById(table: string): Map<string, number> {
   return new Map(rows.map((row) => row.split(/\s+/)).map(([id = "", pid]) => [id, Number(pid)]));
 }
 
-/** The output of a container in all its runs that the kubelet keeps, without its times. */
+/** The output of a container in all its runs that the kubelet keeps uncompressed, without its times. */
 function logsOf(folder: string, namespace: string, pod: string, container: string): string {
   const pods = (existsSync(folder) ? readdirSync(folder) : []).filter((name) => name.startsWith(`${namespace}_${pod}_`));
-  return pods
-    .map((name) => join(folder, name, container))
-    .flatMap((path) => readdirSync(path).map((file) => join(path, file)))
-    .flatMap((file) => readFileSync(file, "utf8").split("\n"))
-    .map((line) => line.replace(/^\S+ std(?:out|err) [FP] /, ""))
-    .join("\n");
+  return (
+    pods
+      .map((name) => join(folder, name, container))
+      .flatMap((path) => readdirSync(path).map((file) => join(path, file)))
+      // The kubelet compresses all rotated files but the newest.
+      .filter((file) => !file.endsWith(".gz"))
+      .flatMap((file) => readFileSync(file, "utf8").split("\n"))
+      .map((line) => line.replace(/^\S+ std(?:out|err) [FP] /, ""))
+      .join("\n")
+  );
 }

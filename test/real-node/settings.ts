@@ -73,6 +73,8 @@ export function kubeletConfig({ folder, address }: Host, caFile: string): object
     // The machine may have cgroups of version 1, and swap.
     failCgroupV1: false,
     failSwapOn: false,
+    // So that an hour of access logs is rotated; the default is 10Mi.
+    containerLogMaxSize: "1Mi",
     podLogsDir: join(folder, "pods"),
     volumePluginDir: join(folder, "volume-plugins"),
     // The machine's disk and memory are not the node's own.

@@ -2,7 +2,7 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { HEALTH_PORT } from "../../src/manager/injection/names.ts";
-import { HOME } from "./flows/operator.ts";
+import { HOME, OPERATOR_SELECTOR } from "./flows/operator.ts";
 import type { World } from "./world.ts";
 
 const ISSUED = /^ctrlmesh_proxy_certificate_requests_total\{result="issued"\} (\d+)$/m;
@@ -21,7 +21,7 @@ export interface Rotations {
 export async function rotations(world: World): Promise<Rotations> {
   const [{ folder }] = world.nodes;
   let certificates = 0;
-  for (const pod of await world.podNames(HOME, "component=foo-operator")) {
+  for (const pod of await world.podNames(HOME, OPERATOR_SELECTOR)) {
     const host = await world.cluster.forward(HOME, pod, HEALTH_PORT);
     const text = await (await fetch(`http://${host}/metrics`)).text();
     certificates += Number(ISSUED.exec(text)?.[1] ?? 0);

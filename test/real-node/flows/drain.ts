@@ -5,12 +5,11 @@ import { PODS } from "../../../src/kube/client/resources.ts";
 import { isReadyToStay } from "../../../src/manager/facts/app-pods.ts";
 import { flow, type World } from "../world.ts";
 import { longestPauseMs, operatorWrites } from "../writes.ts";
-import { converged, HOME } from "./operator.ts";
+import { converged, HOME, OPERATOR_PODS, OPERATOR_SELECTOR } from "./operator.ts";
 import { podsOn, rolledOut, startAllOn } from "./places.ts";
 import { TENANTS } from "./quickstart.ts";
 
 const OPERATOR = { component: "foo-operator" };
-const PODS_OF_OPERATOR = 3;
 /** A pod's end and start, and its first writes. */
 const PAUSE_MS = 60_000;
 
@@ -38,8 +37,8 @@ export function drain(world: () => World): void {
     } finally {
       least = await counter.stop();
     }
-    expect(least).toBe(PODS_OF_OPERATOR - 1);
-    expect(await podsOn(own, first.name)).toHaveLength(PODS_OF_OPERATOR);
+    expect(least).toBe(OPERATOR_PODS - 1);
+    expect(await podsOn(own, first.name)).toHaveLength(OPERATOR_PODS);
     const namespaces = TENANTS.map(({ namespace }) => namespace);
     expect(longestPauseMs(operatorWrites(own.kube, namespaces, sinceMs), namespaces, sinceMs, Date.now())).toBeLessThan(PAUSE_MS);
     await own.run("delete", "pdb", "foo-operator", "-n", HOME);
@@ -55,7 +54,7 @@ function startReadyCount({ kube }: World): { stop(): Promise<number> } {
   const counting = (async () => {
     let least = Number.POSITIVE_INFINITY;
     while (!stopped.signal.aborted) {
-      const { items } = await client.list(PODS, { namespace: HOME, labelSelector: "component=foo-operator" });
+      const { items } = await client.list(PODS, { namespace: HOME, labelSelector: OPERATOR_SELECTOR });
       least = Math.min(least, items.filter(isReadyToStay).length);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }

@@ -1,15 +1,15 @@
 // Moves of a namespace without restarts, to the default subset and to the canary again.
 import { expect } from "vitest";
 import { flow, type World } from "../world.ts";
-import { converged, HOME } from "./operator.ts";
+import { converged, HOME, OPERATOR_SELECTOR } from "./operator.ts";
 
 export function moves(world: () => World): void {
   flow("move a namespace back and forth (onLoss InPlace)", world, async (own) => {
-    const pods = await own.podNames(HOME, "component=foo-operator");
+    const pods = await own.podNames(HOME, OPERATOR_SELECTOR);
     await onLoss(own, "InPlace");
     await moveInPlace(own, "");
     await moveInPlace(own, "v2");
-    expect(await own.podNames(HOME, "component=foo-operator")).toEqual(pods);
+    expect(await own.podNames(HOME, OPERATOR_SELECTOR)).toEqual(pods);
     await onLoss(own, "Restart");
   });
 }

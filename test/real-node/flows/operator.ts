@@ -4,6 +4,10 @@ import { eventually } from "../../support/eventually.ts";
 import type { World } from "../world.ts";
 
 export const HOME = "foo-system";
+/** The label of the operator's pods. */
+export const OPERATOR_SELECTOR = "component=foo-operator";
+/** Two of the default subset and one canary. */
+export const OPERATOR_PODS = 3;
 const READY_MS = 120_000;
 
 interface PodState {

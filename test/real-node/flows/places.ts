@@ -2,18 +2,18 @@
 import { expect } from "vitest";
 import { eventually } from "../../support/eventually.ts";
 import type { World } from "../world.ts";
-import { HOME, leaderOf } from "./operator.ts";
+import { HOME, leaderOf, OPERATOR_PODS, OPERATOR_SELECTOR } from "./operator.ts";
 
 const DEPLOYMENTS = ["foo", "foo-canary"];
 
 interface PlacedPod {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly deletionTimestamp?: string };
+  readonly metadata: { readonly name: string };
   readonly spec: { readonly nodeName?: string };
 }
 
 /** The operator's pods on a node, those that end included. */
 export async function podsOn(world: World, node: string): Promise<string[]> {
-  const { items } = await world.get<{ items: PlacedPod[] }>("pods", "-n", HOME, "-l", "component=foo-operator");
+  const { items } = await world.get<{ items: PlacedPod[] }>("pods", "-n", HOME, "-l", OPERATOR_SELECTOR);
   return items.flatMap(({ metadata, spec }) => (spec.nodeName === node ? [metadata.name] : []));
 }
 
@@ -23,7 +23,7 @@ export async function startAllOn(world: World, node: string, restart: () => Prom
     await restart();
     await rolledOut(world);
   });
-  await eventually(async () => expect(await podsOn(world, node)).toHaveLength(3), 60_000);
+  await eventually(async () => expect(await podsOn(world, node)).toHaveLength(OPERATOR_PODS), 60_000);
 }
 
 /** Moves the leader of the default subset to the second node; that subset's other pod stays on the first. All pods must be on the first node. */

@@ -6,7 +6,7 @@ import { blocksOf, readDocument } from "../../support/doc-blocks.ts";
 import { eventually } from "../../support/eventually.ts";
 import { operatorHome, operatorWorkload } from "../../support/install/operator.ts";
 import { flow, type World } from "../world.ts";
-import { HOME } from "./operator.ts";
+import { HOME, OPERATOR_SELECTOR } from "./operator.ts";
 
 const SHARDED = "shard-system";
 const SET = "foo-operator";
@@ -19,7 +19,7 @@ export function shards(world: () => World): void {
     await own.changes.stop();
     own.judge(SHARDED, []);
     await own.run("scale", "deployment", "foo", "foo-canary", "-n", HOME, "--replicas=0");
-    await own.run("wait", "pod", "-n", HOME, "-l", "component=foo-operator", "--for=delete", "--timeout=60s");
+    await own.run("wait", "pod", "-n", HOME, "-l", OPERATOR_SELECTOR, "--for=delete", "--timeout=60s");
     await own.apply(...operatorHome(SHARDED));
     const names = ["preview", "staging", ...SERVED];
     await own.apply(...names.flatMap((name) => [namespaceOf(name), fooOf(name)]));

@@ -11,11 +11,10 @@ import { EARLIER_TAG, type EarlierMesh, findEarlierMesh } from "../earlier-mesh.
 import { VERSION } from "../images.ts";
 import { flow, type World, wrongWritersOf } from "../world.ts";
 import { moveInPlace, onLoss } from "./moves.ts";
-import { converged, HOME } from "./operator.ts";
+import { converged, HOME, OPERATOR_SELECTOR } from "./operator.ts";
 import { TENANTS } from "./quickstart.ts";
 
 const PAGE = "docs/tasks/upgrade.md";
-const PODS = "component=foo-operator";
 const NAMES = TENANTS.map(({ namespace }) => namespace);
 
 export function upgrade(world: () => World): void {
@@ -31,11 +30,11 @@ export function upgrade(world: () => World): void {
   flow("upgrade: install the mesh of an earlier commit, adopt an operator", world, (own) => installEarlier(own, earlier));
 
   flow("upgrade: the managers (helm upgrade)", world, async (own) => {
-    const pods = await own.podNames(HOME, PODS);
+    const pods = await own.podNames(HOME, OPERATOR_SELECTOR);
     // As the page says about an installation with the options of `npm run images`.
     await own.bash(`${commandOf("The manager").trim()} ${optionsOf(VERSION)}`);
     await managersHave(own, VERSION);
-    expect(await own.podNames(HOME, PODS)).toEqual(pods);
+    expect(await own.podNames(HOME, OPERATOR_SELECTOR)).toEqual(pods);
   });
 
   flow("upgrade: move a namespace with new managers and earlier sidecars", world, (own) => moveWith(own, EARLIER_TAG));
@@ -45,10 +44,10 @@ export function upgrade(world: () => World): void {
   flow("upgrade: move a namespace with new sidecars", world, (own) => moveWith(own, VERSION));
 
   flow("upgrade: go back with the managers (helm rollback)", world, async (own) => {
-    const pods = await own.podNames(HOME, PODS);
+    const pods = await own.podNames(HOME, OPERATOR_SELECTOR);
     await own.bash(commandOf("Go back"));
     await managersHave(own, EARLIER_TAG);
-    expect(await own.podNames(HOME, PODS)).toEqual(pods);
+    expect(await own.podNames(HOME, OPERATOR_SELECTOR)).toEqual(pods);
     expect(await sidecarImages(own)).toEqual([meshImage("proxy", VERSION)]);
   });
 
@@ -103,12 +102,12 @@ async function managersHave(world: World, tag: string): Promise<void> {
 
 /** Moves a namespace to the canary and back, without restarts, while all sidecars have this tag. */
 async function moveWith(world: World, tag: string): Promise<void> {
-  const pods = await world.podNames(HOME, PODS);
+  const pods = await world.podNames(HOME, OPERATOR_SELECTOR);
   expect(await sidecarImages(world)).toEqual([meshImage("proxy", tag)]);
   await world.run("wait", "virtualapp/foo-operator", "-n", HOME, "--for=condition=Ready", "--timeout=60s");
   await moveInPlace(world, "v2");
   await moveInPlace(world, "");
-  expect(await world.podNames(HOME, PODS)).toEqual(pods);
+  expect(await world.podNames(HOME, OPERATOR_SELECTOR)).toEqual(pods);
 }
 
 /** What the page's command shows of the operator's pods, each image once. */

@@ -1,6 +1,7 @@
 // The client programs of test/operators by name: how each is started, its kinds of lock, and how complete its view is.
 import { fileURLToPath } from "node:url";
 import { goProgram } from "../go-build.ts";
+import { type JavaProgram, javaProgram } from "../java-build.ts";
 import { rustProgram } from "../rust-build.ts";
 
 const file = (path: string) => fileURLToPath(new URL(`../../operators/${path}`, import.meta.url));
@@ -37,6 +38,32 @@ export const KUBE_RS: CatalogEntry = {
   writes: ["config-map", "status", "elsewhere"],
   command: async () => ({ command: await rustProgram("test/operators/kube-rs"), args: [] }),
 };
+
+export const JAVA_FABRIC8: CatalogEntry = {
+  app: "fabric8",
+  title: "fabric8",
+  locks: ["leases"],
+  sees: "cache",
+  informers: 2,
+  writes: ["config-map", "status", "elsewhere"],
+  command: java("test/operators/fabric8"),
+};
+
+export const JAVA_OPERATOR_SDK: CatalogEntry = {
+  app: "java-operator-sdk",
+  title: "java-operator-sdk",
+  locks: ["leases"],
+  sees: "cache",
+  informers: 2,
+  writes: ["config-map", "status", "elsewhere"],
+  command: java("test/operators/java-operator-sdk"),
+};
+
+/** Two such programs beside a control plane on two cores: little memory, a serial collector, and only the fast compiler. */
+function java(program: JavaProgram): CatalogEntry["command"] {
+  const flags = ["-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+  return async () => ({ command: "java", args: [...flags, "-jar", await javaProgram(program)] });
+}
 
 /** @param python the environment's python; undefined leaves the Python programs out */
 export function clientCatalog(python: string | undefined): CatalogEntry[] {

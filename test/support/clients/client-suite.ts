@@ -8,7 +8,7 @@ import { FOOS } from "../mesh.ts";
 import type { CatalogEntry } from "./catalog.ts";
 import { type ClientWorld, type Member, SYSTEM, startClientWorld } from "./client-world.ts";
 
-/** How long the programs may take to recover. After some failures kube-rs waits for 30 s, and the others for less. */
+/** How long the programs may take to recover. After some failures kube-rs and fabric8 wait for 30 s, and the others for less. */
 const RECOVERY_MS = 60_000;
 
 /** Defines the tests in the current suite. */

@@ -75,6 +75,12 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, ports, uses, threads 
     });
   });
 
+  // Without the second, podman and buildah 1.39 take the system from the builder's platform too.
+  it("is built on the builder's platform, with the system of the wanted one", () => {
+    const platforms = [...text.matchAll(/^FROM (?:--platform=(\S+) )?/gm)].map(([, platform]) => platform);
+    expect(platforms).toEqual(["$BUILDPLATFORM", "$TARGETPLATFORM", undefined]);
+  });
+
   // hadolint DL3002, DL3004, DL3007, DL3008, DL3009, DL3015, DL3020, DL3025, DL3045, DL3059, DL4000, DL4006
   it("follows the rules of hadolint that this test can check", () => {
     for (const { base, steps } of dockerfile.stages) {

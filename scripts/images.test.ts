@@ -89,6 +89,17 @@ it("--node-image replaces the base of the images that ship, and not that of the 
   ]);
 });
 
+it.each(BUILDERS)("--platform is passed to %s for every image", (builder) => {
+  installBuilder(builder);
+  const { status, calls } = images(...NAMED, "--example-operator", "--platform", "linux/arm64");
+  expect(status).toBe(0);
+  expect(calls.map((call) => / -t \S+\/(\S+):dev --platform (\S+) /.exec(call)?.slice(1))).toEqual([
+    ["manager", "linux/arm64"],
+    ["proxy", "linux/arm64"],
+    ["foo-operator", "linux/arm64"],
+  ]);
+});
+
 it("SOURCE_DATE_EPOCH is the time of the images and of their files", () => {
   installBuilder("buildah");
   expect(imagesWith({ SOURCE_DATE_EPOCH: "1764000000" }).calls.every((call) => call.includes(" --timestamp 1764000000 "))).toBe(
@@ -129,6 +140,8 @@ describe("what cannot be done", () => {
     [["--bogus"], "Unknown option '--bogus'"],
     [["--registry", "https://registry.example.com"], '--registry is "https://registry.example.com"; a host and a path'],
     [["--tag", "a b"], '--tag is "a b"; letters, digits'],
+    [["--platform", "arm64"], '--platform is "arm64"; linux/amd64 or linux/arm64 is allowed'],
+    [["--platform", "linux/amd64,linux/arm64"], '--platform is "linux/amd64,linux/arm64"; linux/amd64 or linux/arm64'],
     [["--builder", "make"], '--builder is "make"; docker, podman or buildah'],
     [["--push"], "--push needs --registry"],
   ])("%j is refused with the reason and the usage", (args, problem) => {

@@ -13,6 +13,7 @@ import {
   chartValues,
   imageReferences,
   namingProblems,
+  PLATFORMS,
   pushArguments,
 } from "./images/plan.ts";
 
@@ -20,7 +21,7 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 /** Of images that stay on this machine: no such registry exists. */
 const LOCAL_REGISTRY = "kind.local";
 const USAGE =
-  "usage: npm run images -- [--registry HOST/PATH] [--tag TAG] [--node-image IMAGE] [--builder docker|podman|buildah] [--example-operator] [--push]";
+  "usage: npm run images -- [--registry HOST/PATH] [--tag TAG] [--platform linux/amd64|linux/arm64] [--node-image IMAGE] [--builder docker|podman|buildah] [--example-operator] [--push]";
 
 function readOptions() {
   try {
@@ -28,6 +29,7 @@ function readOptions() {
       options: {
         registry: { type: "string" },
         tag: { type: "string" },
+        platform: { type: "string" },
         "node-image": { type: "string" },
         builder: { type: "string" },
         "example-operator": { type: "boolean", default: false },
@@ -78,6 +80,9 @@ const problems = namingProblems(naming);
 const sourceDateEpoch = process.env.SOURCE_DATE_EPOCH || "0"; // the convention of reproducible builds
 if (!/^\d+$/.test(sourceDateEpoch))
   problems.push(`SOURCE_DATE_EPOCH is "${sourceDateEpoch}"; a number of seconds since 1970 is allowed`);
+const platform = PLATFORMS.find((each) => each === options.platform);
+if (options.platform !== undefined && platform === undefined)
+  problems.push(`--platform is "${options.platform}"; ${PLATFORMS.join(" or ")} is allowed`);
 const wanted = BUILDERS.find((each) => each === options.builder);
 if (options.builder !== undefined && wanted === undefined)
   problems.push(`--builder is "${options.builder}"; docker, podman or buildah are allowed`);
@@ -88,7 +93,7 @@ const builder = builderOnPath(wanted);
 const images = imageReferences(naming).filter(({ value }) => value !== undefined || options["example-operator"]);
 for (const image of images) {
   process.stderr.write(`building ${image.reference} with ${builder}\n`);
-  run(builder, buildArguments(image, { builder, nodeImage: options["node-image"], sourceDateEpoch }));
+  run(builder, buildArguments(image, { builder, platform, nodeImage: options["node-image"], sourceDateEpoch }));
 }
 if (options.push) for (const image of images) run(builder, pushArguments(builder, image));
 process.stderr.write(`${options.push ? "built and pushed" : "built"}; for helm install and helm upgrade:\n`);

@@ -37,20 +37,27 @@ export function imageReferences({ registry, tag }: Naming): NamedImage[] {
   });
 }
 
+/** Those for which an image was built and run. */
+export const PLATFORMS = ["linux/amd64", "linux/arm64"] as const;
+export type Platform = (typeof PLATFORMS)[number];
+
 export interface BuildOptions {
   readonly builder: Builder;
+  /** Undefined means the builder's own. */
+  readonly platform: Platform | undefined;
   /** Replaces the base of the images that ship; undefined takes the Dockerfile's. */
   readonly nodeImage: string | undefined;
   /** The time of the image and of its files, in seconds since 1970, so that each build of the same sources makes the same image. */
   readonly sourceDateEpoch: string;
 }
 
-export function buildArguments(image: NamedImage, { builder, nodeImage, sourceDateEpoch }: BuildOptions): string[] {
+export function buildArguments(image: NamedImage, { builder, platform, nodeImage, sourceDateEpoch }: BuildOptions): string[] {
   const { dockerfile, context, reference, value } = image;
+  const target = platform === undefined ? [] : ["--platform", platform];
   const base = nodeImage === undefined || value === undefined ? [] : ["--build-arg", `NODE_IMAGE=${nodeImage}`];
   // docker takes the time of the image from this argument. The times of its files need an exporter with rewrite-timestamp (release.yml).
   const time = builder === "docker" ? ["--build-arg", `SOURCE_DATE_EPOCH=${sourceDateEpoch}`] : ["--timestamp", sourceDateEpoch];
-  return ["build", "-f", dockerfile, "-t", reference, ...base, ...time, context];
+  return ["build", "-f", dockerfile, "-t", reference, ...target, ...base, ...time, context];
 }
 
 /** A registry on this machine, to which docker connects without TLS. podman, buildah and helm have to be told. */

@@ -3,6 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { describe, it } from "vitest";
 import { whyNoTestNode } from "../node/prerequisites.ts";
+import { whyNoArm64 } from "./arm64/emulation.ts";
 import { whyNoGo } from "./go-build.ts";
 import { hasKubeAssets } from "./kube-assets/folder.ts";
 import { hasLibrary } from "./program-image.ts";
@@ -63,6 +64,14 @@ export function describeWithTestNode(name: string, body: () => void): void {
   const missing = noKube ?? whyNoTestNode();
   const skipped = missing !== undefined && !isCi;
   if (skipped) process.stderr.write(`SKIPPED (needs a node that runs pods: ${missing}): ${name}\n`);
+  describe.skipIf(skipped)(name, body);
+}
+
+/** `describe` for tests that run programs for arm64. In CI its first hook fails with the reason. */
+export function describeWithArm64(name: string, body: () => void): void {
+  const missing = whyNoArm64();
+  const skipped = missing !== undefined && !isCi;
+  if (skipped) process.stderr.write(`SKIPPED (needs to run programs for arm64: ${missing}): ${name}\n`);
   describe.skipIf(skipped)(name, body);
 }
 

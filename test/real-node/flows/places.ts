@@ -35,26 +35,29 @@ export async function leadOnSecond(world: World, ...more: readonly string[]): Pr
     await world.run("delete", "pod", follower, ...more, "-n", HOME);
     await rolledOut(world);
   });
-  await onlyOn(world, first.name, async () => {
+  // The leader's replacement starts only when the other pod leads, since it could lead first.
+  const next = await onlyOn(world, undefined, async () => {
     await world.run("delete", "pod", leader, "-n", HOME);
-    await rolledOut(world);
+    return eventually(async () => {
+      const found = await leaderOf(world);
+      expect(await podsOn(world, second.name)).toContain(found);
+      return found;
+    }, 30_000);
   });
-  return eventually(async () => {
-    const next = await leaderOf(world);
-    expect(await podsOn(world, second.name)).toContain(next);
-    return next;
-  }, 30_000);
+  await onlyOn(world, first.name, () => rolledOut(world));
+  return next;
 }
 
 export async function rolledOut(world: World): Promise<void> {
   for (const name of DEPLOYMENTS) await world.rolledOut(`deployment/${name}`, HOME);
 }
 
-/** Runs `work` while all other nodes are cordoned. */
-async function onlyOn(world: World, node: string, work: () => Promise<void>): Promise<void> {
+/** Runs `work` while all other nodes are cordoned; without a node, all of them. */
+async function onlyOn<T>(world: World, node: string | undefined, work: () => Promise<T>): Promise<T> {
   const others = world.nodes.map(({ name }) => name).filter((name) => name !== node);
-  await world.run("uncordon", node);
+  if (node !== undefined) await world.run("uncordon", node);
   await world.run("cordon", ...others);
-  await work();
+  const result = await work();
   await world.run("uncordon", ...others);
+  return result;
 }

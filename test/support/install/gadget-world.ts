@@ -66,7 +66,7 @@ export function subsetOf(pod: string): string {
   return pod.startsWith("gadget-canary-") ? "v2" : "";
 }
 
-/** @param installed where the chart is installed; by default a new cluster with a test node */
+/** @param installed where the chart is installed, and the operator's image is; by default a new cluster with a test node */
 export async function startGadgetWorld(installed?: InstalledMesh): Promise<GadgetWorld> {
   const mesh = installed ?? (await startInstalledMesh());
   const { server, caPem, token } = mesh.cluster.kube;
@@ -164,7 +164,7 @@ export async function startGadgetWorld(installed?: InstalledMesh): Promise<Gadge
     },
   };
   try {
-    await mesh.cluster.addImages({ [GADGET_IMAGE]: await gadgetImage() });
+    if (installed === undefined) await mesh.cluster.addImages({ [GADGET_IMAGE]: await gadgetImage() });
     await mesh.apply(...gadgetHome(trusted()), secret(), gadgetApp());
     const app = ["wait", "virtualapp", GADGET_OPERATOR, "-n", GADGET_NAMESPACE, "--timeout=60s"];
     await mesh.run(...app, "--for=condition=InjectionReady");

@@ -16,7 +16,10 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["{src,scripts,lint}/**/*.test.ts", "test/{localkube,node,chaos,golden,fuzz,docs,siege,support}/**/*.test.ts"],
+          include: [
+            "{src,scripts,lint}/**/*.test.ts",
+            "test/{localkube,node,chaos,golden,fuzz,model,docs,siege,support}/**/*.test.ts",
+          ],
           testTimeout: 20_000,
           isolate: false,
           maxWorkers: 2,

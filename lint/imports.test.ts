@@ -12,9 +12,10 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   route: "base kube",
   policy: "base kube",
   wire: "base kube route policy",
+  mesh: "base route wire",
   runtime: "base kube",
-  manager: "base kube api route policy wire runtime manager",
-  proxy: "base kube route policy wire proxy",
+  manager: "base kube api route policy wire mesh runtime manager",
+  proxy: "base kube route policy wire mesh proxy",
 };
 
 /** Rooms that serve any kind of traffic: what they may import from outside of their program. */
@@ -75,7 +76,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 };
 
 /** Folders that do no I/O, with the packages that they may import. */
-const PURE: Readonly<Record<string, string>> = { route: "", policy: "re2js zod", "kube/codec": "" };
+const PURE: Readonly<Record<string, string>> = { mesh: "", route: "", policy: "re2js zod", "kube/codec": "" };
 
 const IMPORT = /(?:\bfrom |\bimport\()"([^"]+)"/g;
 

@@ -1,4 +1,5 @@
-// docs/design.md shows where each step is. A path that no longer exists sends the reader nowhere.
+// docs/design.md shows where each step is, and where the promise is kept. A path that no longer exists sends the
+// reader nowhere.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
@@ -20,4 +21,12 @@ test("every path of src in docs/design.md exists", () => {
 test("every other file in docs/design.md exists", () => {
   const isThere = (name: string) => tree.some((path) => path === name || path.endsWith(`/${name}`));
   expect(named.filter((path) => !isExample(path) && !isThere(path))).toEqual([]);
+});
+
+test("every function of the table of the promise is in its file", () => {
+  const rows = [...text.matchAll(/`(\w+)` in `(src\/[\w./-]+\.ts)`/g)];
+  expect(rows.length).toBeGreaterThan(8);
+  const isThere = ([, name, path = ""]: RegExpMatchArray) =>
+    existsSync(path) && new RegExp(`^(export )?(async )?(function|const) ${name}\\b`, "m").test(readFileSync(path, "utf8"));
+  expect(rows.filter((row) => !isThere(row)).map(([text]) => text)).toEqual([]);
 });

@@ -4,11 +4,11 @@
 import { systemClock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { Registry } from "../../src/base/metrics.ts";
+import { greetingOf } from "../../src/mesh/link/registration.ts";
 import type { ManagerPass } from "../../src/proxy/identity/manager-access.ts";
 import { openManagerChannel } from "../../src/proxy/identity/manager-channel.ts";
 import { createMeshClient } from "../../src/proxy/session/mesh-client.ts";
 import { openMeshStream } from "../../src/proxy/session/mesh-stream.ts";
-import { greetingOf } from "../../src/proxy/session/registration.ts";
 import { capabilitiesOf, type ResourceHandlers } from "../../src/proxy/session/resource-handler.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";

@@ -1,6 +1,7 @@
 // The disk of one proxy of the model: the texts of its files, as the real ones read and write them, over variables. Invariant: a save
 // resolves only after the content is there; a process that ends during a save finds the old content or the new one.
 import { MeshError } from "../../src/base/errors.ts";
+import { afterSave, type Entry, foundOnDisk, toSave, withNextNumber, withPromise } from "../../src/mesh/link/ledger.ts";
 import { type SnapshotFile, snapshotToJson, storedFromJson } from "../../src/proxy/session/snapshot-file.ts";
 import type { StreamLedger } from "../../src/proxy/session/stream-ledger.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
@@ -21,14 +22,9 @@ export interface ModelDisk {
   crash(remains: Remains): void;
 }
 
-// As in stream-ledger.ts, whose file is the real disk's.
-const RESERVED = 10_000;
-const NO_STREAM = { bound: 0, epoch: 0 };
-const EMPTY = { ...NO_STREAM };
-
 export function createModelDisk(pod: PodRef): ModelDisk {
   let content = "";
-  let stream = NO_STREAM;
+  let stream: Entry | "lost" | undefined;
   let state: DiskState = "works";
   let waiting: { readonly snapshot: Snapshot; readonly resolve: () => void }[] = [];
   return {
@@ -49,26 +45,31 @@ export function createModelDisk(pod: PodRef): ModelDisk {
       },
     },
     openStreams(now) {
-      let mine = stream;
-      const hasPromised = mine !== NO_STREAM;
-      let last = mine.bound;
-      const store = (next: typeof stream) => {
-        mine = next;
-        stream = state === "works" ? mine : EMPTY;
+      let promises = foundOnDisk(stream, now());
+      const store = () => {
+        const save = toSave(promises);
+        if (save === undefined) return;
+        const outcome = state === "works" ? "stored" : "refused";
+        if (outcome === "stored") stream = save.entry;
+        else if (save.onFullDisk === "empty") stream = "lost";
+        promises = afterSave(promises, save.entry, outcome);
       };
+      if (promises.onDisk !== undefined) store();
       return {
-        hasPromised,
+        hasPromised: promises.hasPromised,
         async next() {
-          last = Math.max(last + 1, now());
-          if (last > mine.bound) store({ ...mine, bound: last + RESERVED });
-          return last;
+          promises = withNextNumber(promises, now());
+          store();
+          return promises.lastNumber;
         },
         get epoch() {
-          return mine.epoch;
+          return promises.epoch;
         },
         async promise(epoch) {
-          if (epoch < mine.epoch) return false;
-          if (epoch > mine.epoch) store({ ...mine, epoch });
+          const next = withPromise(promises, epoch);
+          if (next === undefined) return false;
+          promises = next;
+          store();
           return true;
         },
       };
@@ -89,7 +90,7 @@ export function createModelDisk(pod: PodRef): ModelDisk {
       const newest = waiting.at(-1);
       if (remains === "saved" && newest !== undefined) content = snapshotToJson(newest.snapshot, pod);
       if (remains === "torn") content = content.slice(0, content.length / 2);
-      if (remains === "none") [content, stream] = ["", NO_STREAM];
+      if (remains === "none") [content, stream] = ["", undefined];
       waiting = [];
       state = "works";
     },

@@ -3,11 +3,12 @@
 import type { Clock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { Registry } from "../../src/base/metrics.ts";
+import { INHERITED_WRITES_MS } from "../../src/mesh/link/proxy-routes.ts";
+import { type Greeting, greetingOf } from "../../src/mesh/link/registration.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import { answersTo } from "../../src/proxy/session/mesh-stream.ts";
-import { type Greeting, greetingOf } from "../../src/proxy/session/registration.ts";
+import { answersTo } from "../../src/proxy/session/mesh-dialog.ts";
 import { type Answers, capabilitiesOf } from "../../src/proxy/session/resource-handler.ts";
-import { createRouteHandler, INHERITED_WRITES_MS } from "../../src/proxy/session/route-handler.ts";
+import { createRouteHandler } from "../../src/proxy/session/route-handler.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
 import { hasOwnLabels, type Snapshot } from "../../src/route/snapshot.ts";
 import type { ManagerMessage, PodRef, ProxyMessage, UpdateMessage } from "../../src/wire/messages.ts";

@@ -1,5 +1,5 @@
 // Short forms of the updates that a manager sends, and of a proxy's registration.
-import type { ProxyRegistration } from "../../src/manager/server/proxy-state.ts";
+import type { ProxyRegistration } from "../../src/mesh/link/proxy-record.ts";
 import type { PolicySet } from "../../src/policy/policy.ts";
 import type { Snapshot } from "../../src/route/snapshot.ts";
 import type { AckMessage, ResourceMessage, RouteClaimsMessage, UpdateMessage } from "../../src/wire/messages.ts";

@@ -5,13 +5,13 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { CAPABILITIES, registered } from "../../../test/support/updates.ts";
 import { silentLogger } from "../../base/log.ts";
+import type { ProxyRegistration, RouteClaims } from "../../mesh/link/proxy-record.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { UpdateMessage } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { PodKey } from "../facts/proxy-facts.ts";
+import type { ProxyStream } from "./proxy-registry.ts";
 import { createProxyRegistry, type ProxyRegistry } from "./proxy-registry.ts";
-import type { ProxyRegistration, ProxyStream } from "./proxy-state.ts";
-import type { RouteClaims } from "./registration-tables.ts";
 
 const POD = "shop/app-0";
 const routes = table([subset("canary")], { pilot: [0] });

@@ -4,32 +4,33 @@ import { isDeepStrictEqual } from "node:util";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { plainTexts } from "../../base/plain-text.ts";
-import type { AckMessage, NackMessage, ReportMessage } from "../../wire/messages.ts";
-import { acceptsType, type ResourceType, type Versioned } from "../../wire/resource-type.ts";
+import { acknowledge, refuse, withDesired } from "../../mesh/link/delivery.ts";
+import {
+  deliveryOf,
+  disconnect,
+  type ProxyRecord,
+  type ProxyRegistration,
+  register,
+  withDelivery,
+  withNextUpdate,
+} from "../../mesh/link/proxy-record.ts";
+import type { AckMessage, NackMessage, ReportMessage, UpdateMessage } from "../../wire/messages.ts";
+import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { PodKey, ProxyFacts } from "../facts/proxy-facts.ts";
-import { acknowledge, endStream, refuse, setDesired, takeUpdate } from "./delivery.ts";
-import {
-  applyRegistration,
-  deliveryOf,
-  doubtfulState,
-  emptyState,
-  factsOf,
-  type ProxyRegistration,
-  type ProxyState,
-  type ProxyStream,
-  tablesOf,
-  withReport,
-} from "./proxy-state.ts";
+import { factsOf, tablesOf, withReport } from "./proxy-reports.ts";
 import { createSharedTables, createSharedUpdates, type SharedTables } from "./shared-resources.ts";
 
+export interface ProxyStream {
+  send(update: UpdateMessage): void;
+  /** Ends the stream. The proxy comes back. */
+  end(reason: string): void;
+}
+
+type Known = ProxyRecord<ProxyStream>;
+
 export interface ProxyRegistry {
-  /**
-   * If a pod has two streams, the older one by the proxy's own count is ended. The first registration of
-   * another epoch ends all other streams, because a proxy that has promised an older epoch may follow another
-   * leader. Their pods may hold anything until they register again.
-   * @param epoch the epoch that the proxy has promised to follow
-   */
+  /** See `register` in src/mesh/link/proxy-record.ts. @param epoch the epoch that the proxy has promised to follow */
   connected(pod: PodKey, registration: ProxyRegistration, stream: ProxyStream, epoch?: number): void;
   /** Ignored if the pod has a newer stream. */
   disconnected(pod: PodKey, stream: ProxyStream): void;
@@ -63,110 +64,84 @@ interface ProxyRegistryOptions {
 }
 
 export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: ProxyRegistryOptions): ProxyRegistry {
-  const states = new Map<PodKey, ProxyState>();
+  const records = new Map<PodKey, Known>();
   const listeners: ((pod: PodKey) => void)[] = [];
   const types = new Map<string, ResourceType<Versioned>>();
-  const tables = createSharedTables(() => [...states.values()].flatMap(tablesOf), clock);
+  const tables = createSharedTables(() => [...records.values()].flatMap(tablesOf), clock);
   const updates = createSharedUpdates();
-  const routeSentMs = new WeakMap<ProxyState, number>();
-  let promisedEpoch = 0;
+  const routeSentMs = new WeakMap<ProxyStream, number>();
+  let knownEpoch = 0;
 
   const changed = (pod: PodKey) => {
     for (const listener of listeners) listener(pod);
   };
   /** The proxies with a report in the last REPORTS_MS, and whether another report has come since. */
-  const recentReports = new Map<ProxyState, boolean>();
-  const changedByReport = (pod: PodKey, state: ProxyState) => {
-    if (recentReports.has(state)) {
-      recentReports.set(state, true);
-      return;
-    }
-    recentReports.set(state, false);
+  const recentReports = new Map<PodKey, boolean>();
+  const changedByReport = (pod: PodKey) => {
+    const isRecent = recentReports.has(pod);
+    recentReports.set(pod, isRecent);
+    if (isRecent) return;
     clock.after(REPORTS_MS, () => {
-      const hasMore = recentReports.get(state);
-      recentReports.delete(state);
-      if (hasMore && states.get(pod) === state) changedByReport(pod, state);
+      const hasMore = recentReports.get(pod);
+      recentReports.delete(pod);
+      if (hasMore && records.has(pod)) changedByReport(pod);
     });
     changed(pod);
   };
-  const flush = (state: ProxyState, type: ResourceType<Versioned>, mayDiff = true) => {
-    const delivery = deliveryOf(state, type);
-    if (state.stream === undefined || delivery.desired === undefined) return;
-    if (!state.capabilities.has(acceptsType(type.name))) {
-      delivery.problems = [`the proxy does not support resource type "${type.name}"`];
-      return;
-    }
-    const takesDeltas = type.delta !== undefined && state.capabilities.has(type.delta.capability);
-    const update = takeUpdate(delivery, type, updates, mayDiff && takesDeltas);
-    if (update === undefined) return;
-    state.stream.send(update);
-    if (type === ROUTE) routeSentMs.set(state, clock.monotonicMs());
+
+  /** Keeps the record, and sends the next update of the type, if there is one. */
+  const keepAndSend = (pod: PodKey, record: Known, type: ResourceType<Versioned>, mayDiff = true) => {
+    const next = withNextUpdate(record, type, updates, mayDiff);
+    records.set(pod, next.record);
+    if (next.update === undefined) return;
+    record.stream?.send(next.update);
+    if (type === ROUTE && record.stream !== undefined) routeSentMs.set(record.stream, clock.monotonicMs());
   };
-  const stateOf = (pod: PodKey, stream: ProxyStream): ProxyState | undefined => {
-    const state = states.get(pod);
-    return state?.stream === stream ? state : undefined;
-  };
-  // A new pod with the same name is another pod, of which nothing is known.
-  const stateFor = (pod: PodKey, uid: string): ProxyState => {
-    const knownState = states.get(pod);
-    if (knownState?.uid === uid) return knownState;
-    knownState?.stream?.end("the pod has been made anew");
-    const state = emptyState(uid);
-    states.set(pod, state);
-    return state;
-  };
-  const startEpoch = (epoch: number) => {
-    promisedEpoch = epoch;
-    for (const [pod, state] of states) {
-      states.set(pod, doubtfulState(state));
-      state.stream?.end(`the leader's epoch is ${epoch} now: the proxy has to register and promise again`);
-      changed(pod);
-    }
+  const recordOf = (pod: PodKey, stream: ProxyStream): Known | undefined => {
+    const record = records.get(pod);
+    return record?.stream === stream ? record : undefined;
   };
 
   return {
     tables,
-    connected(pod, registration, stream, epoch = promisedEpoch) {
-      if (epoch !== promisedEpoch) startEpoch(epoch);
-      const state = stateFor(pod, registration.uid);
-      const { streamNumber: newest } = state;
-      if (registration.streamNumber < newest) {
-        log.info({ pod, stream: registration.streamNumber, newest }, "late registration ignored");
-        stream.end(`the pod has opened a newer stream: ${registration.streamNumber} is older than ${newest}`);
-        return;
+    connected(pod, registration, stream, epoch = knownEpoch) {
+      const next = register({ epoch: knownEpoch, records }, { key: pod, registration, stream, epoch });
+      knownEpoch = epoch;
+      for (const [key, record] of next.records) records.set(key, record);
+      for (const [ended, reason] of next.ends) ended.end(reason);
+      if (next.isLate) log.info({ pod, stream: registration.streamNumber }, "late registration ignored");
+      for (const type of types.values()) {
+        const record = recordOf(pod, stream);
+        if (record !== undefined) keepAndSend(pod, record, type);
       }
-      state.stream?.end("the pod has opened a newer stream");
-      state.stream = stream;
-      applyRegistration(state, registration);
-      for (const type of types.values()) flush(state, type);
-      changed(pod); // the planner decides again which route to send, now that it knows what the proxy holds
+      // The planner decides again which route to send, now that it knows what the proxies hold.
+      for (const [key] of next.records) changed(key);
     },
     disconnected(pod, stream) {
-      const state = stateOf(pod, stream);
-      if (state === undefined) return;
-      state.stream = undefined;
-      for (const type of types.values()) endStream(deliveryOf(state, type));
-      state.reports = { ...state.reports, leader: false };
+      const record = recordOf(pod, stream);
+      if (record === undefined) return;
+      records.set(pod, disconnect(record));
       changed(pod);
     },
     acked(pod, stream, { type: name, nonce }) {
-      const state = stateOf(pod, stream);
+      const record = recordOf(pod, stream);
       const type = types.get(name);
-      if (state === undefined || type === undefined || !acknowledge(deliveryOf(state, type), nonce)) return;
-      const sentMs = type === ROUTE ? routeSentMs.get(state) : undefined;
+      const delivery = record && type && acknowledge(deliveryOf(record, type), nonce);
+      if (record === undefined || type === undefined || delivery === undefined) return;
+      const sentMs = type === ROUTE ? routeSentMs.get(stream) : undefined;
       if (sentMs !== undefined) onRouteAcked?.((clock.monotonicMs() - sentMs) / 1000);
-      flush(state, type);
+      keepAndSend(pod, withDelivery(record, type, delivery), type);
       changed(pod);
     },
     nacked(pod, stream, nack) {
-      const state = stateOf(pod, stream);
+      const record = recordOf(pod, stream);
       const type = types.get(nack.type);
-      if (state === undefined || type === undefined) return;
+      if (record === undefined || type === undefined) return;
       const problems = plainTexts(nack.problems);
-      const answer = refuse(deliveryOf(state, type), { ...nack, problems });
-      if (answer === undefined) return;
-      flush(state, type, answer !== "needs-whole");
-      if (answer === "needs-whole") {
+      const refused = refuse(deliveryOf(record, type), { ...nack, problems });
+      if (refused === undefined) return;
+      keepAndSend(pod, withDelivery(record, type, refused.delivery), type, refused.isRefused);
+      if (!refused.isRefused) {
         log.info({ pod, type: type.name }, "the proxy asks for the whole resource");
         return;
       }
@@ -174,40 +149,38 @@ export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: 
       changed(pod);
     },
     reported(pod, stream, report) {
-      const state = stateOf(pod, stream);
-      if (state === undefined) return;
-      const reports = withReport(state.reports, report);
-      if (reports === undefined) return;
-      state.reports = reports;
-      changedByReport(pod, state);
+      const record = recordOf(pod, stream);
+      const reports = record && withReport(record.reports, report);
+      if (record === undefined || reports === undefined) return;
+      records.set(pod, { ...record, reports });
+      changedByReport(pod);
     },
     publish(pod, type, resource) {
       types.set(type.name, type);
-      const state = states.get(pod);
-      if (state === undefined) return; // only a registration makes a state
-      const delivery = deliveryOf(state, type);
-      const { problems } = delivery;
-      setDesired(delivery, resource);
-      flush(state, type);
-      if (!isDeepStrictEqual(delivery.problems, problems)) changed(pod);
+      const record = records.get(pod);
+      if (record === undefined) return; // only a registration makes a record
+      const { problems } = deliveryOf(record, type);
+      keepAndSend(pod, withDelivery(record, type, withDesired(deliveryOf(record, type), resource)), type);
+      const published = records.get(pod);
+      if (published && !isDeepStrictEqual(deliveryOf(published, type).problems, problems)) changed(pod);
     },
     forget(pod) {
-      const state = states.get(pod);
-      const facts = state && factsOf(state);
-      state?.stream?.end("the pod is gone");
-      states.delete(pod);
+      const record = records.get(pod);
+      const facts = record && factsOf(record);
+      record?.stream?.end("the pod is gone");
+      records.delete(pod);
       return facts;
     },
     facts: (pod) => {
-      const state = states.get(pod);
-      return state === undefined ? undefined : factsOf(state);
+      const record = records.get(pod);
+      return record && factsOf(record);
     },
     get pods() {
-      return states.keys();
+      return records.keys();
     },
     onChange: (listener) => listeners.push(listener),
     close(reason) {
-      for (const state of states.values()) state.stream?.end(reason);
+      for (const record of records.values()) record.stream?.end(reason);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { policyStatusSchema } from "../../api/policy-status.ts";
 import { NO_REPORTS } from "../../wire/messages.ts";
-import { withReport } from "./proxy-state.ts";
+import { withReport } from "./proxy-reports.ts";
 
 it("whatever a proxy reports of its policies can be a status", () => {
   const rules = Array.from({ length: 100 }, () => ({

@@ -4,26 +4,25 @@ import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import {
+  MAX_WAIT_MS,
+  NO_REGISTRATION,
+  type StreamEffect,
+  type StreamEvent,
+  type StreamFacts,
+  type StreamState,
+  type StreamStatus,
+  stepStream,
+  turnAway,
+} from "../../mesh/link/manager-stream.ts";
 import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
 import { type PodKey, podKey } from "../facts/proxy-facts.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity, TokenVerdict } from "../identity/token-reviewer.ts";
 import { exceededBound, type JudgeProxy, registeredPod } from "./judge-proxy.ts";
-import type { ProxyRegistry } from "./proxy-registry.ts";
-import type { ProxyStream } from "./proxy-state.ts";
+import type { ProxyRegistry, ProxyStream } from "./proxy-registry.ts";
 import type { RegistrationTables } from "./registration-tables.ts";
-import {
-  MAX_WAIT_MS,
-  NO_REGISTRATION,
-  type Step,
-  type StreamEffect,
-  type StreamEvent,
-  type StreamFacts,
-  type StreamState,
-  step,
-  turnAway,
-} from "./stream-machine.ts";
 
 export interface Leadership {
   /** Undefined unless this replica leads at this very moment. Grows with every leader. */
@@ -73,41 +72,41 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     wantedTables: ({ route }, mayWait) => tables.ask(route, mayWait),
     refusal(registration) {
       const key = registeredPod(registration);
-      if (key === undefined) return { code: status.INVALID_ARGUMENT, details: NO_REGISTRATION };
+      if (key === undefined) return { status: "INVALID_ARGUMENT", details: NO_REGISTRATION };
       pod = key;
       const details = exceededBound(registration);
-      if (details !== undefined) return { code: status.INVALID_ARGUMENT, details };
+      if (details !== undefined) return { status: "INVALID_ARGUMENT", details };
       // Counted for a proved caller: one that names another pod must not use up that pod's registrations.
       if (deps.registrations.allow(caller === undefined ? key : podKey(caller), 1)) return undefined;
-      return { code: status.RESOURCE_EXHAUSTED, details: `pod ${key} registers too often` };
+      return { status: "RESOURCE_EXHAUSTED", details: `pod ${key} registers too often` };
     },
   };
   const proxy: ProxyStream = {
     send: (update) => enter({ kind: "send", message: { update } }),
-    end: (reason) => end(reason, status.UNAVAILABLE),
+    end: (reason) => end(reason, "UNAVAILABLE"),
   };
 
   const isOver = () => state.kind === "over";
   function expectMessage(): Timer {
-    return clock.after(REGISTRATION_TIMEOUT_MS, () => end("no registration or promise came", status.DEADLINE_EXCEEDED));
+    return clock.after(REGISTRATION_TIMEOUT_MS, () => end("no registration or promise came", "DEADLINE_EXCEEDED"));
   }
   function lookLater(run: () => void): void {
     look?.cancel();
     look = clock.after(LOOK_MS, run);
   }
-  function end(reason: string, code: number): void {
-    enter({ kind: "end", code, reason });
+  function end(reason: string, code: StreamStatus): void {
+    enter({ kind: "end", status: code, reason });
   }
   // A defect that one proxy's messages reach ends the stream of this proxy and not the manager.
   function enter(event: StreamEvent): void {
     try {
-      apply(step(state, event, facts));
+      apply(stepStream(state, event, facts));
     } catch (error) {
       log.error({ err: error, pod, peer: stream.getPeer() }, "a proxy's stream failed");
       if (event.kind !== "closed") stream.emit("error", { code: status.INTERNAL, details: "the stream failed" });
     }
   }
-  function apply(next: Step): void {
+  function apply(next: ReturnType<typeof stepStream>): void {
     state = next.state;
     if (state.kind === "over") {
       due.cancel();
@@ -139,7 +138,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
         stream.end();
         break;
       case "fail":
-        stream.emit("error", { code: effect.code, details: effect.details });
+        stream.emit("error", { code: status[effect.status], details: effect.details });
         break;
       case "unregister":
         return registry.disconnected(pod, proxy);
@@ -181,7 +180,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
   function listen(identified: PodIdentity | undefined): void {
     caller = identified;
     stream.on("data", (message: ProxyMessage) => {
-      if (isFlood()) end(`more than ${MAX_MESSAGES} messages in a second`, status.RESOURCE_EXHAUSTED);
+      if (isFlood()) end(`more than ${MAX_MESSAGES} messages in a second`, "RESOURCE_EXHAUSTED");
       else enter({ kind: "message", message });
     });
     stream.on("end", () => {
@@ -210,8 +209,8 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
         if (identifying === undefined) return listen(undefined);
         const token = await identifying;
         if (isOver()) return;
-        if (token.kind === "wait") return end(token.message, status.UNAVAILABLE);
-        if (token.kind === "refuse") return end(token.message, status.UNAUTHENTICATED);
+        if (token.kind === "wait") return end(token.message, "UNAVAILABLE");
+        if (token.kind === "refuse") return end(token.message, "UNAUTHENTICATED");
         const verdict = deps.judge(undefined, token.pod);
         if (verdict.kind === "serve") return listen(token.pod);
         if (verdict.kind !== "wait" || !mayWait) return apply(turnAway(state, verdict));
@@ -227,7 +226,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
   });
   open().catch((error: unknown) => {
     log.error({ err: error, peer: stream.getPeer() }, "opening a proxy's stream failed");
-    end("opening the stream failed", status.INTERNAL);
+    end("opening the stream failed", "INTERNAL");
   });
 }
 

@@ -2,6 +2,8 @@
 // tables, so only a few are asked for each. Invariants: a table's hash is computed from the received bytes;
 // only tables that were asked of the stream are read; a silent proxy delays the others only briefly.
 import type { Clock } from "../../base/clock.ts";
+import type { RouteClaims } from "../../mesh/link/proxy-record.ts";
+import { claimsFrom } from "../../mesh/link/registration.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
@@ -12,15 +14,6 @@ import { hashBytes } from "../../wire/table-codec.ts";
 import { readForeignTable } from "./foreign-table.ts";
 import { createKnownNames } from "./known-namespaces.ts";
 import type { SharedTables } from "./shared-resources.ts";
-
-/** The routes that a proxy may enforce. */
-export interface RouteClaims {
-  readonly version: number;
-  readonly acknowledged: Snapshot | undefined;
-  /** Newer than `acknowledged`, oldest first. */
-  readonly inDoubt: readonly Snapshot[];
-  readonly mayHoldMore: boolean;
-}
 
 export interface RegistrationTables {
   open(): StreamTables;
@@ -112,19 +105,7 @@ export function createRegistrationTables(options: {
             if (table !== undefined) foundTables.set(hash, table);
           }
         },
-        resolve(claims) {
-          const acknowledged = claims?.acknowledged ? routeOf(claims.acknowledged) : undefined;
-          const inDoubt = claims?.inDoubt.map(routeOf) ?? [];
-          const version = claims?.version ?? 0;
-          const holdsSomething = Boolean(claims?.acknowledged) || version > 0;
-          return {
-            version,
-            acknowledged,
-            inDoubt: inDoubt.filter((route) => route !== undefined),
-            mayHoldMore:
-              claims?.mayHoldMore === true || inDoubt.includes(undefined) || (holdsSomething && acknowledged === undefined),
-          };
-        },
+        resolve: (claims) => claimsFrom(claims, routeOf),
         close() {
           foundTables.clear();
           decoded.clear();

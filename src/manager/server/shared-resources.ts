@@ -3,9 +3,9 @@
 // and updates are forgotten; a pod whose table exceeds the budget counts as holding anything, which is safe.
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { createFairBudget } from "../../base/fair-budget.ts";
+import type { Updates } from "../../mesh/link/delivery.ts";
 import type { RouteTable } from "../../route/table.ts";
 import type { ManagerMessage, UpdateMessage } from "../../wire/messages.ts";
-import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import { tableHash } from "../../wire/table-codec.ts";
 
 export interface SharedTables {
@@ -88,15 +88,10 @@ export function createSharedTables(inUse: () => Iterable<RouteTable> = () => [],
   };
 }
 
-export interface SharedUpdates {
-  /** The delta from `base`, or the whole without one, with a nonce higher than the stream's last one. */
-  get<R extends Versioned>(type: ResourceType<R>, base: R | undefined, next: R, lastNonce: number): UpdateMessage;
-}
-
-export function createSharedUpdates(): SharedUpdates {
+export function createSharedUpdates(): Updates {
   const updates = createWeakIndex<UpdateMessage>();
   const newestNonces = new Map<string, number>();
-  const get: SharedUpdates["get"] = (type, base, next, lastNonce) => {
+  const get: Updates["get"] = (type, base, next, lastNonce) => {
     const key = [type.name, base?.digest ?? "", next.digest, next.version].join(" ");
     const shared = updates.get(key);
     if (shared !== undefined && shared.nonce > lastNonce) return shared;
@@ -104,7 +99,7 @@ export function createSharedUpdates(): SharedUpdates {
     updates.set(key, update);
     return update;
   };
-  const make: SharedUpdates["get"] = (type, base, next, lastNonce) => {
+  const make: Updates["get"] = (type, base, next, lastNonce) => {
     const body = base === undefined ? type.encode(next) : type.delta?.encode(base, next);
     if (body === undefined) return get(type, undefined, next, lastNonce);
     const nonce = (newestNonces.get(type.name) ?? 0) + 1;

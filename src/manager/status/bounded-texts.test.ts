@@ -11,7 +11,7 @@ import { NO_REPORTS } from "../../wire/messages.ts";
 import { judgeLabels } from "../labels/label-state.ts";
 import { labelsStatus } from "../labels/labels-status.ts";
 import { evict } from "../restart/evictor.ts";
-import { withReport } from "../server/proxy-state.ts";
+import { withReport } from "../server/proxy-reports.ts";
 import { rejectedStatus } from "./app-status.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";
 

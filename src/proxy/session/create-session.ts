@@ -2,6 +2,7 @@
 // snapshot, or without one until the manager sends it.
 import type { BackoffOptions } from "../../base/clock.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
+import { greetingOf } from "../../mesh/link/registration.ts";
 import { BUDGET } from "../../wire/budget-type.ts";
 import type { PodRef } from "../../wire/messages.ts";
 import { PEERS } from "../../wire/peer-type.ts";
@@ -19,7 +20,6 @@ import { createEnforcer } from "./enforcer.ts";
 import { createMeshClient } from "./mesh-client.ts";
 import { createPeersHandler } from "./peers-handler.ts";
 import { createPolicyHandler } from "./policy-handler.ts";
-import { greetingOf } from "./registration.ts";
 import { createReporter } from "./reporter.ts";
 import { capabilitiesOf, type ResourceHandlers } from "./resource-handler.ts";
 import { createRouteHandler } from "./route-handler.ts";

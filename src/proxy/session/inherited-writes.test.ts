@@ -4,9 +4,10 @@ import { routes } from "../../../test/support/test-routes.ts";
 import { wholeUpdate } from "../../../test/support/updates.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
+import { INHERITED_WRITES_MS } from "../../mesh/link/proxy-routes.ts";
 import type { Snapshot } from "../../route/snapshot.ts";
 import { createEnforcer } from "./enforcer.ts";
-import { createRouteHandler, INHERITED_WRITES_MS } from "./route-handler.ts";
+import { createRouteHandler } from "./route-handler.ts";
 import { createSessionMetrics } from "./session-metrics.ts";
 
 const defaultSubset = Array.from({ length: 20 }, (_, index) => `n${index}`);

@@ -376,6 +376,18 @@ it("opens another connection when the trusted CAs change, because gRPC would rec
   expect([...channels]).not.toEqual([first]);
 });
 
+it("has followed a leader until that named another one", async () => {
+  const { client, clock, open, places } = setup({ service: "leads" });
+  await clock.advance(10_000);
+  open[0]?.options.onMessage({ welcome: { epoch: 8, wantedTables: [], types: [] } });
+  await clock.advance(90_000);
+  expect(client.managerAwayMs).toBe(0);
+  Object.assign(places, { service: "gone", leader: "gone" });
+  open[0]?.options.onMessage({ redirect: { endpoint: "leader" } });
+  await clock.advance(5_000);
+  expect(client.managerAwayMs).toBe(5_000);
+});
+
 function updateOf(version: number, type = "route"): { readonly update: UpdateMessage } {
   return { update: { nonce: version, resource: { type, version, digest: "d", body: Buffer.alloc(0) }, baseDigest: "" } };
 }

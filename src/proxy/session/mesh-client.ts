@@ -6,12 +6,13 @@ import { type BackoffOptions, type Clock, sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
+import type { Greeting } from "../../mesh/link/registration.ts";
 import type { ReportMessage } from "../../wire/messages.ts";
 import type { ManagerAccess, ManagerPass } from "../identity/manager-access.ts";
 import { isRefusal, type ManagerChannel, openManagerChannel, reasonOf } from "../identity/manager-channel.ts";
-import { createMeshDialog, type MeshDialog, type MeshDialogDeps, type MeshStream, openMeshStream } from "./mesh-stream.ts";
+import { createMeshDialog, type MeshDialog, type MeshDialogDeps } from "./mesh-dialog.ts";
+import { type MeshStream, openMeshStream } from "./mesh-stream.ts";
 import { BACKOFF, createLeaderFinder, NO_RETRIES, nextRetry, type Outcome } from "./next-attempt.ts";
-import type { Greeting } from "./registration.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 
 type DialogDeps = Pick<MeshDialogDeps, "promise" | "handlers">;
@@ -80,8 +81,9 @@ export function createMeshClient(deps: MeshClientDeps) {
         patience.answer = PATIENCE.answer.ms;
         metrics.managerConnected.set(1);
       },
-      onMessage: (message) => dialog.take(message, opened),
+      onMessage: dialog.take,
     });
+    dialog.answerOn(opened);
     const giveUp = (doing: keyof typeof patience) => {
       patience[doing] = Math.min(patience[doing] * 2, PATIENCE[doing].most);
       opened.close(new MeshError("MANAGER_SILENT", `waiting for ${endpoint} (${doing}): no answer in time`));
@@ -93,7 +95,7 @@ export function createMeshClient(deps: MeshClientDeps) {
     const unlink = onAbort(signal, () => opened.close());
     try {
       const error = await opened.ended;
-      const { redirect, hasBroughtUpdates } = dialog.state;
+      const { redirect, hasBroughtUpdates } = dialog;
       const servedMs = connectedMs === undefined ? -1 : clock.monotonicMs() - connectedMs;
       // A replica that turns a proxy away does so immediately.
       const served = servedMs >= (redirect === undefined ? 0 : SERVED_MS);
@@ -104,7 +106,7 @@ export function createMeshClient(deps: MeshClientDeps) {
       unlink();
       stream = undefined;
       current = undefined;
-      if (dialog.state.isFollowing) followedMs = clock.monotonicMs();
+      if (dialog.hasFollowed) followedMs = clock.monotonicMs();
       metrics.managerConnected.set(0);
     }
   };
@@ -128,7 +130,7 @@ export function createMeshClient(deps: MeshClientDeps) {
     },
     /** 0 while the proxy follows a manager. */
     get managerAwayMs(): number {
-      return current?.state.isFollowing ? 0 : clock.monotonicMs() - followedMs;
+      return current?.isFollowing ? 0 : clock.monotonicMs() - followedMs;
     },
     /** Does nothing without a stream. */
     report: (report: ReportMessage) => stream?.send({ report }),

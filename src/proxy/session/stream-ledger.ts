@@ -1,9 +1,8 @@
-// The numbers of the proxy's streams, by which a manager recognizes a late registration, and the promised
-// epoch, both over restarts. Invariants: a later stream has a higher number, even after the clock was set
-// back, as long as the disk takes a few bytes; the file never names a lower epoch than was promised.
+// Keeps the numbers of the proxy's streams and its promise (src/mesh/link/ledger.ts) in a file.
 import { sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
+import { afterSave, type Entry, foundOnDisk, NEW_LEDGER, toSave, withNextNumber, withPromise } from "../../mesh/link/ledger.ts";
 import type { Slot } from "../state/state-folder.ts";
 
 export interface StreamLedgerOptions extends Pick<ProcessContext, "clock" | "log"> {
@@ -12,64 +11,37 @@ export interface StreamLedgerOptions extends Pick<ProcessContext, "clock" | "log
   readonly unstored: { set(value: 0 | 1): void };
 }
 
-interface Entry {
-  /** Ahead of the numbers in use, so that a waiting proxy does not write the file with every attempt. */
-  readonly bound: number;
-  readonly epoch: number;
-}
-
 /**
  * After this time, older leaders no longer believe that they lead: they stop after two thirds of their lease,
  * which is 20 s at most (src/manager/config.ts). It is also a manager's lease by default.
  */
 export const LEASE_MS = 15_000;
-// How far the stored bound is ahead. Numbers follow the wall clock, so if the file is lost, the next number
-// is too low by at most this for each earlier restart.
-const RESERVED = 10_000;
 
 export type StreamLedger = ReturnType<typeof createStreamLedger>;
 
 export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerOptions) {
-  let lastNumber = 0;
-  let promised: Entry = { bound: 0, epoch: 0 };
-  /** The oldest entry that may be on the disk; undefined if the disk may have none. */
-  let onDisk: Entry | undefined;
-  let isStored = false;
-  let hasPromised = false;
+  let promises = NEW_LEDGER;
 
   // An older entry must not replace a newer one, so each save takes the entry that holds when its turn comes.
   const save = () =>
     slot.save(() => {
-      const next = promised;
-      if (isStored && onDisk?.bound === next.bound && onDisk.epoch === next.epoch) return undefined;
-      const isOlder = onDisk === undefined || onDisk.epoch < next.epoch;
+      const next = toSave(promises);
+      if (next === undefined) return undefined;
+      const { entry, onFullDisk } = next;
       return {
-        text: () => `${next.bound} ${next.epoch}\n`,
-        // The next process waits if it finds nothing. With an older promise it would follow an older leader.
-        onFullDisk: isOlder ? "empty" : "keep",
+        text: () => `${entry.bound} ${entry.epoch}\n`,
+        onFullDisk,
         done({ is }) {
-          isStored = is === "stored";
-          unstored.set(isStored ? 0 : 1);
-          if (isStored) onDisk = next;
-          else if (is === "refused" && isOlder) onDisk = undefined;
+          promises = afterSave(promises, entry, is === "same" ? "unknown" : is);
+          unstored.set(promises.isStored ? 0 : 1);
         },
       };
     });
-  const reserve = () => {
-    promised = { ...promised, bound: Math.max(lastNumber, clock.now()) + RESERVED };
-    return save();
-  };
   return {
     /** To be called once, before anything else. */
     async open(): Promise<void> {
-      const found = await load(slot, log);
-      onDisk = found === "lost" ? undefined : found;
-      hasPromised = found !== undefined;
-      if (onDisk !== undefined) {
-        promised = onDisk;
-        lastNumber = onDisk.bound;
-        await reserve(); // a disk that does not take this may not have taken the last promise
-      }
+      promises = foundOnDisk(await load(slot, log), clock.now());
+      if (promises.onDisk !== undefined) await save();
     },
     /**
      * For a process with routes of the process before, which has therefore made a promise. If that promise is
@@ -77,29 +49,31 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
      * signal fires. So a promise holds even without a disk.
      */
     async outlastOlderLeaders(signal: AbortSignal): Promise<void> {
-      if (isStored) return;
+      if (promises.isStored) return;
       log.warn({ waitMs: LEASE_MS }, "it is not known which leader was followed: waiting until older ones are over");
       await sleep(clock, LEASE_MS, signal).catch(() => undefined);
     },
     async next(): Promise<number> {
-      lastNumber = Math.max(lastNumber + 1, clock.now());
-      if (lastNumber > promised.bound) await reserve();
-      return lastNumber;
+      const { bound } = promises;
+      promises = withNextNumber(promises, clock.now());
+      const number = promises.lastNumber;
+      if (promises.bound !== bound) await save();
+      return number;
     },
-    /** An earlier process may have served: it has left a file, which a full disk may have kept empty. */
     get hasPromised(): boolean {
-      return hasPromised;
+      return promises.hasPromised;
     },
     /** 0 if none was promised. */
     get epoch(): number {
-      return promised.epoch;
+      return promises.epoch;
     },
-    /** Promises to follow no leader of a lower epoch. False if a newer one was promised already. */
+    /** Ledger to follow no leader of a lower epoch. False if a newer one was promised already. */
     async promise(epoch: number): Promise<boolean> {
-      if (epoch < promised.epoch) return false;
-      promised = { ...promised, epoch };
+      const next = withPromise(promises, epoch);
+      if (next === undefined) return false;
+      promises = next;
       await save();
-      return epoch === promised.epoch;
+      return epoch === promises.epoch;
     },
   };
 }

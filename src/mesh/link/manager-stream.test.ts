@@ -1,8 +1,15 @@
-import { status } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
 import { claimsOf } from "../../../test/support/updates.ts";
 import type { ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
-import { MAX_WAIT_MS, type ProxyVerdict, type StreamEvent, type StreamFacts, type StreamState, step } from "./stream-machine.ts";
+import {
+  MAX_WAIT_MS,
+  type ProxyVerdict,
+  type StreamEvent,
+  type StreamFacts,
+  type StreamState,
+  type StreamStatus,
+  stepStream,
+} from "./manager-stream.ts";
 
 const registration: RegistrationMessage = {
   pod: { namespace: "ops", name: "d0", uid: "1" },
@@ -36,10 +43,10 @@ const factsWith = (more: Partial<StreamFacts>): StreamFacts => ({
   ...more,
 });
 const stepped = (state: StreamState, event: StreamEvent, more: Partial<StreamFacts> = {}) => {
-  const { state: next, effects } = step(state, event, factsWith(more));
+  const { state: next, effects } = stepStream(state, event, factsWith(more));
   return [next, ...effects];
 };
-const fails = (code: number, details: string) => [OVER, { kind: "fail", code, details }];
+const fails = (status: StreamStatus, details: string) => [OVER, { kind: "fail", status, details }];
 
 describe("a stream without a registration", () => {
   it("is welcomed by its registration, and asked for tables", () => {
@@ -51,9 +58,9 @@ describe("a stream without a registration", () => {
   });
   it("ends by any other message, and by a registration over a bound", () => {
     const text = "the first message must be a registration that names the pod";
-    for (const event of [LEADS, ACK, promise()]) expect(stepped(DUE, event)).toEqual(fails(status.INVALID_ARGUMENT, text));
-    const refusal = () => ({ code: status.RESOURCE_EXHAUSTED, details: "too often" });
-    expect(stepped(DUE, REGISTRATION, { refusal })).toEqual(fails(status.RESOURCE_EXHAUSTED, "too often"));
+    for (const event of [LEADS, ACK, promise()]) expect(stepped(DUE, event)).toEqual(fails("INVALID_ARGUMENT", text));
+    const refusal = () => ({ status: "RESOURCE_EXHAUSTED" as const, details: "too often" });
+    expect(stepped(DUE, REGISTRATION, { refusal })).toEqual(fails("RESOURCE_EXHAUSTED", "too often"));
   });
   it("waits while the pods are not listed, or while another stream is asked for a table", () => {
     const waits = [{ ...WAITS, reports: [] }, { kind: "look-later" }];
@@ -63,16 +70,14 @@ describe("a stream without a registration", () => {
   it("ends with a redirect, a refusal, or the news of a newer leader", () => {
     const to = (endpoint: string) => stepped(DUE, REGISTRATION, { judge: () => ({ kind: "redirect", endpoint }) });
     expect(to("leader:1")).toEqual([OVER, { kind: "redirect", endpoint: "leader:1" }]);
-    expect(to("")).toEqual(fails(status.UNAVAILABLE, "no replica leads yet"));
-    expect(stepped(DUE, REGISTRATION, { judge: () => REFUSE })).toEqual(fails(status.PERMISSION_DENIED, "no such pod"));
-    expect(stepped(DUE, REGISTRATION, { epoch: () => undefined })).toEqual(
-      fails(status.UNAVAILABLE, "this replica leads no more"),
-    );
+    expect(to("")).toEqual(fails("UNAVAILABLE", "no replica leads yet"));
+    expect(stepped(DUE, REGISTRATION, { judge: () => REFUSE })).toEqual(fails("PERMISSION_DENIED", "no such pod"));
+    expect(stepped(DUE, REGISTRATION, { epoch: () => undefined })).toEqual(fails("UNAVAILABLE", "this replica leads no more"));
     const details = "the proxy follows a newer leader: epoch 4, not 3 (if no other replica leads, make the pod anew)";
     expect(stepped(DUE, of({ registration: { ...registration, epoch: 4 } }))).toEqual([
       OVER,
       { kind: "newer-epoch", message: details },
-      { kind: "fail", code: status.UNAVAILABLE, details },
+      { kind: "fail", status: "UNAVAILABLE", details },
     ]);
   });
 });
@@ -84,7 +89,7 @@ describe("a stream that waits", () => {
   });
   it("waits for a bounded time: then it is turned away, or asked for its tables itself", () => {
     const late = { nowMs: () => MAX_WAIT_MS };
-    expect(stepped(WAITS, { kind: "look" }, { ...late, judge: () => WAIT })).toEqual(fails(status.UNAVAILABLE, "not listed"));
+    expect(stepped(WAITS, { kind: "look" }, { ...late, judge: () => WAIT })).toEqual(fails("UNAVAILABLE", "not listed"));
     const wantedTables: StreamFacts["wantedTables"] = (_, mayWait) => (mayWait ? undefined : [table]);
     expect(stepped(WAITS, { kind: "look" }, { ...late, wantedTables }).at(0)).toEqual(WELCOMED);
   });
@@ -109,10 +114,10 @@ describe("a stream that was welcomed", () => {
     expect(stepped(WELCOMED, promise())).toEqual([SERVED, serve]);
   });
   it("ends if it promises another epoch, if the replica leads no more, or if the pod is admitted no more", () => {
-    const leadsNoMore = fails(status.UNAVAILABLE, "this replica leads no more");
+    const leadsNoMore = fails("UNAVAILABLE", "this replica leads no more");
     expect(stepped(WELCOMED, promise(2))).toEqual(leadsNoMore);
     expect(stepped(WELCOMED, promise(), { epoch: () => 4 })).toEqual(leadsNoMore);
-    expect(stepped(WELCOMED, promise(), { judge: () => REFUSE })).toEqual(fails(status.PERMISSION_DENIED, "no such pod"));
+    expect(stepped(WELCOMED, promise(), { judge: () => REFUSE })).toEqual(fails("PERMISSION_DENIED", "no such pod"));
   });
 });
 
@@ -127,14 +132,14 @@ describe("a served stream", () => {
     expect(stepped(SERVED, { kind: "send", message }, { epoch: () => undefined })).toEqual([
       OVER,
       { kind: "unregister" },
-      { kind: "fail", code: status.UNAVAILABLE, details: "this replica leads no more" },
+      { kind: "fail", status: "UNAVAILABLE", details: "this replica leads no more" },
     ]);
   });
 });
 
 it("a second registration ends the stream at any time", () => {
   for (const state of [WAITS, WELCOMED, SERVED]) {
-    const fail = { kind: "fail", code: status.UNAVAILABLE, details: "a stream has one registration" };
+    const fail = { kind: "fail", status: "UNAVAILABLE", details: "a stream has one registration" };
     expect(stepped(state, REGISTRATION)).toEqual([OVER, ...(state === SERVED ? [{ kind: "unregister" }] : []), fail]);
   }
 });
@@ -143,8 +148,8 @@ it("a stream that ends or closes is over; only a served one is unregistered, and
   for (const state of [DUE, WAITS, WELCOMED, SERVED]) {
     const unregister = state === SERVED ? [{ kind: "unregister" }] : [];
     expect(stepped(state, { kind: "closed" })).toEqual([OVER, ...unregister]);
-    const fail = { kind: "fail", code: status.UNAVAILABLE, details: "bye" };
-    expect(stepped(state, { kind: "end", code: status.UNAVAILABLE, reason: "bye" })).toEqual([OVER, ...unregister, fail]);
+    const fail = { kind: "fail", status: "UNAVAILABLE", details: "bye" };
+    expect(stepped(state, { kind: "end", status: "UNAVAILABLE", reason: "bye" })).toEqual([OVER, ...unregister, fail]);
   }
   for (const event of [REGISTRATION, LEADS, promise(), { kind: "look" }, { kind: "closed" }] as const)
     expect(stepped(OVER, event)).toEqual([OVER]);

@@ -1,108 +1,30 @@
-// What is known about one proxy, and how a registration or a report changes it. Pure.
+// What the manager tells others of a proxy, and which of its reports it keeps. Pure.
 import { isDeepStrictEqual } from "node:util";
 import { MAX_INT32 } from "../../api/fields.ts";
 import { dnsSubdomainSchema } from "../../api/names.ts";
 import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
 import { plainText } from "../../base/plain-text.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
+import type { Delivery } from "../../mesh/link/delivery.ts";
+import type { ProxyRecord } from "../../mesh/link/proxy-record.ts";
 import type { RouteTable } from "../../route/table.ts";
 import { MAX_SHARES } from "../../wire/budget-type.ts";
-import {
-  type BacklogMessage,
-  type LockAccessMessage,
-  NO_REPORTS,
-  type PolicyReportMessage,
-  type ReportMessage,
-  type Reports,
-  type ShareReportMessage,
-  type UnnamedLockMessage,
-  type UpdateMessage,
+import type {
+  BacklogMessage,
+  LockAccessMessage,
+  PolicyReportMessage,
+  ReportMessage,
+  Reports,
+  ShareReportMessage,
+  UnnamedLockMessage,
 } from "../../wire/messages.ts";
-import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import { createDelivery, type Delivery } from "./delivery.ts";
-import type { RouteClaims } from "./registration-tables.ts";
 
-export interface ProxyStream {
-  send(update: UpdateMessage): void;
-  /** Ends the stream. The proxy comes back. */
-  end(reason: string): void;
-}
-
-/** A registration whose tables are resolved. */
-export interface ProxyRegistration {
-  readonly uid: string;
-  /** The proxy's own count of its streams. */
-  readonly streamNumber: number;
-  readonly capabilities: readonly string[];
-  readonly route: RouteClaims;
-}
-
-export interface ProxyState {
-  readonly uid: string;
-  streamNumber: number;
-  stream: ProxyStream | undefined;
-  capabilities: ReadonlySet<string>;
-  route: Delivery<Snapshot>;
-  otherDeliveries: Map<string, Delivery>;
-  reports: Reports;
-}
-
-export function emptyState(uid: string): ProxyState {
-  return {
-    uid,
-    streamNumber: 0,
-    stream: undefined,
-    capabilities: new Set(),
-    route: createDelivery(),
-    otherDeliveries: new Map(),
-    reports: NO_REPORTS,
-  };
-}
-
-/** At the start of a new epoch: the proxy may enforce anything until it registers again. */
-export function doubtfulState({ uid, streamNumber, reports, route }: ProxyState): ProxyState {
-  const { version, lastNonce } = route;
-  return {
-    ...emptyState(uid),
-    streamNumber,
-    // Another leader may have dealt other shares in the meantime.
-    reports: { ...reportsAfter(reports), shares: null },
-    route: createDelivery({ version, lastNonce, mayHoldMore: true }),
-  };
-}
-
-/** The claims replace what was known: the proxy may have restarted with an older route, or with none. */
-export function applyRegistration(state: ProxyState, { streamNumber, capabilities, route }: ProxyRegistration): void {
-  state.streamNumber = streamNumber;
-  state.capabilities = new Set(capabilities);
-  state.reports = reportsAfter(state.reports);
-  state.route = createDelivery({
-    acknowledged: route.acknowledged,
-    inDoubt: route.inDoubt,
-    mayHoldMore: route.mayHoldMore,
-    version: Math.max(state.route.version, route.version),
-    lastNonce: state.route.lastNonce,
-  });
-  // The planner decides again which route to send. Other types have no claims: what is desired stays.
-  for (const [name, { desired, lastNonce }] of state.otherDeliveries)
-    state.otherDeliveries.set(name, createDelivery({ desired, lastNonce }));
-}
-
-export function deliveryOf<R extends Versioned>(state: ProxyState, type: Pick<ResourceType<R>, "name">): Delivery<R>;
-export function deliveryOf(state: ProxyState, { name }: { readonly name: string }): Delivery {
-  if (name === ROUTE.name) return state.route;
-  const delivery = state.otherDeliveries.get(name) ?? createDelivery();
-  state.otherDeliveries.set(name, delivery);
-  return delivery;
-}
-
-export function tablesOf({ route: { acknowledged, outstanding, inDoubt } }: ProxyState): RouteTable[] {
+export function tablesOf({ route: { acknowledged, outstanding, inDoubt } }: ProxyRecord<unknown>): RouteTable[] {
   return [acknowledged, outstanding?.resource, ...inDoubt].flatMap((snapshot) => snapshot?.table ?? []);
 }
 
-export function factsOf({ stream, capabilities, route, otherDeliveries, reports }: ProxyState): ProxyFacts {
+export function factsOf({ stream, capabilities, route, otherDeliveries, reports }: ProxyRecord<unknown>): ProxyFacts {
   const { acknowledged, outstanding, inDoubt, mayHoldMore, version } = route;
   return {
     ...reports,
@@ -124,11 +46,6 @@ function problemsByType(route: Delivery, otherDeliveries: ReadonlyMap<string, De
     if (problems.length > 0) byType[name] = problems;
   }
   return byType;
-}
-
-/** The reports after a reconnection. Those of locks, policies, webhooks and shares outlive a connection. */
-function reportsAfter({ lock, unnamedLock, policies, webhookProblem, shares }: Reports): Reports {
-  return { ...NO_REPORTS, lock, unnamedLock, policies, webhookProblem, shares };
 }
 
 /**

@@ -1,11 +1,14 @@
 // What a proxy sends first on a stream: who it is, and every route that it may be enforcing, with tables by
 // hash. The Welcome asks for the tables that the manager does not know. Pure. Invariant: the manager grants
-// by it, so it never claims less than the proxy may hold.
+// by it, so it never claims less than the proxy may hold, and is never read as less.
+
+import type { Snapshot } from "../../route/snapshot.ts";
 import type { RouteTable } from "../../route/table.ts";
-import type { RegistrationMessage } from "../../wire/messages.ts";
+import type { RegistrationMessage, ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts";
 import { namedRoute } from "../../wire/route-type.ts";
 import { tableHash, tableToBytes } from "../../wire/table-codec.ts";
-import { type Claims, MAX_IN_DOUBT } from "./route-handler.ts";
+import type { RouteClaims } from "./proxy-record.ts";
+import { type Claims, MAX_IN_DOUBT } from "./proxy-routes.ts";
 
 export interface RegistrationFacts extends Omit<RegistrationMessage, "route"> {
   /** Of the snapshot in force; 0 if there is none. */
@@ -42,5 +45,23 @@ export function greetingOf({ claims, version, ...facts }: RegistrationFacts): Gr
     },
     tablesFor: (hashes) =>
       tables.filter((table) => hashes.some((hash) => tableHash(table).equals(hash))).map((table) => tableToBytes(table)),
+  };
+}
+
+/** @param routeOf undefined for a route whose table is not known: then the proxy may hold anything */
+export function claimsFrom(
+  message: RouteClaimsMessage | null,
+  routeOf: (named: ResourceMessage) => Snapshot | undefined,
+): RouteClaims {
+  const acknowledged = message?.acknowledged ? routeOf(message.acknowledged) : undefined;
+  const inDoubt = message?.inDoubt.map(routeOf) ?? [];
+  const version = message?.version ?? 0;
+  const holdsSomething = Boolean(message?.acknowledged) || version > 0;
+  const isMissing = inDoubt.includes(undefined) || (holdsSomething && acknowledged === undefined);
+  return {
+    version,
+    acknowledged,
+    inDoubt: inDoubt.filter((route) => route !== undefined),
+    mayHoldMore: message?.mayHoldMore === true || isMissing,
   };
 }

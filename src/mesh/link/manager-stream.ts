@@ -1,7 +1,7 @@
-// The conversation with one proxy as a state machine. Pure except for the questions in `StreamFacts`.
+// One stream of a proxy, as the manager takes part in it. Pure except for the questions in `StreamFacts`.
 // Invariants: a registration counts only after the proxy has promised not to follow an older leader; a
 // replica that no longer leads sends nothing; the first message is the stream's only registration.
-import { status } from "@grpc/grpc-js";
+import type { Transition } from "../../base/machine.ts";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
 import { PEERS } from "../../wire/peer-type.ts";
 import { POLICY } from "../../wire/policy-type.ts";
@@ -13,6 +13,16 @@ export type ProxyVerdict =
   | { readonly kind: "redirect"; readonly endpoint: string }
   | { readonly kind: "wait"; readonly message: string }
   | { readonly kind: "refuse"; readonly message: string };
+
+/** The gRPC status codes with which a stream ends. */
+export type StreamStatus =
+  | "UNAVAILABLE"
+  | "INVALID_ARGUMENT"
+  | "PERMISSION_DENIED"
+  | "UNAUTHENTICATED"
+  | "RESOURCE_EXHAUSTED"
+  | "DEADLINE_EXCEEDED"
+  | "INTERNAL";
 
 export type StreamState =
   | { readonly kind: "registration-due" }
@@ -35,7 +45,7 @@ export type StreamEvent =
   /** A registration that waits may be answered now. */
   | { readonly kind: "look" }
   | { readonly kind: "send"; readonly message: ManagerMessage }
-  | { readonly kind: "end"; readonly code: number; readonly reason: string }
+  | { readonly kind: "end"; readonly status: StreamStatus; readonly reason: string }
   | { readonly kind: "closed" };
 
 export type StreamEffect =
@@ -48,7 +58,7 @@ export type StreamEffect =
   /** The proxy may not follow this replica. */
   | { readonly kind: "newer-epoch"; readonly message: string }
   | { readonly kind: "redirect"; readonly endpoint: string }
-  | { readonly kind: "fail"; readonly code: number; readonly details: string }
+  | { readonly kind: "fail"; readonly status: StreamStatus; readonly details: string }
   | { readonly kind: "unregister" };
 
 export interface StreamFacts {
@@ -56,20 +66,17 @@ export interface StreamFacts {
   epoch(): number | undefined;
   judge(registration: RegistrationMessage): ProxyVerdict;
   /** The reason to refuse the registration, whoever its proxy is. */
-  refusal(registration: RegistrationMessage): { readonly code: number; readonly details: string } | undefined;
+  refusal(registration: RegistrationMessage): { readonly status: StreamStatus; readonly details: string } | undefined;
   /** The tables to ask for; undefined if another proxy is being asked. */
   wantedTables(registration: RegistrationMessage, mayWait: boolean): readonly Uint8Array[] | undefined;
 }
 
-export interface Step {
-  readonly state: StreamState;
-  readonly effects: readonly StreamEffect[];
-}
+type Step = Transition<StreamState, StreamEffect>;
 
 /** How long a registration may wait, in milliseconds: less than a proxy waits for an answer. */
 export const MAX_WAIT_MS = 5_000;
 
-export function step(state: StreamState, event: StreamEvent, facts: StreamFacts): Step {
+export function stepStream(state: StreamState, event: StreamEvent, facts: StreamFacts): Step {
   if (state.kind === "over") return stay(state);
   switch (event.kind) {
     case "message":
@@ -82,7 +89,7 @@ export function step(state: StreamState, event: StreamEvent, facts: StreamFacts)
       if (facts.epoch() !== state.epoch) return leadsNoMore(state);
       return { state, effects: [{ kind: "write", message: event.message }] };
     case "end":
-      return fail(state, event.code, event.reason);
+      return fail(state, event.status, event.reason);
     case "closed":
       return over(state);
     default:
@@ -94,10 +101,10 @@ function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: Proxy
   switch (state.kind) {
     // Registration due => Waits, Promise due, or Over if it is turned away
     case "registration-due": {
-      if (!("registration" in message)) return fail(state, status.INVALID_ARGUMENT, NO_REGISTRATION);
+      if (!("registration" in message)) return fail(state, "INVALID_ARGUMENT", NO_REGISTRATION);
       const { registration } = message;
       const refusal = facts.refusal(registration);
-      if (refusal !== undefined) return fail(state, refusal.code, refusal.details);
+      if (refusal !== undefined) return fail(state, refusal.status, refusal.details);
       return answer({ kind: "waits", registration, sinceMs: facts.nowMs(), reports: [] }, facts);
     }
     // Waits => see `answer`; Over by a second registration
@@ -140,7 +147,7 @@ function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFac
   // Only this stream ends. To take over the claimed epoch would end the streams of all other proxies.
   if (registration.epoch > epoch) {
     const message = `the proxy follows a newer leader: epoch ${registration.epoch}, not ${epoch} (if no other replica leads, make the pod anew)`;
-    return { state: OVER, effects: [{ kind: "newer-epoch", message }, ...fail(state, status.UNAVAILABLE, message).effects] };
+    return { state: OVER, effects: [{ kind: "newer-epoch", message }, ...fail(state, "UNAVAILABLE", message).effects] };
   }
   const wantedTables = facts.wantedTables(registration, mayWait);
   if (wantedTables === undefined) return { state, effects: [{ kind: "look-later" }] };
@@ -151,9 +158,9 @@ function answer(state: Extract<StreamState, { kind: "waits" }>, facts: StreamFac
 }
 
 export function turnAway(state: StreamState, verdict: Exclude<ProxyVerdict, { kind: "serve" }>): Step {
-  if (verdict.kind === "refuse") return fail(state, status.PERMISSION_DENIED, verdict.message);
-  if (verdict.kind === "wait") return fail(state, status.UNAVAILABLE, verdict.message);
-  if (verdict.endpoint === "") return fail(state, status.UNAVAILABLE, "no replica leads yet");
+  if (verdict.kind === "refuse") return fail(state, "PERMISSION_DENIED", verdict.message);
+  if (verdict.kind === "wait") return fail(state, "UNAVAILABLE", verdict.message);
+  if (verdict.endpoint === "") return fail(state, "UNAVAILABLE", "no replica leads yet");
   return { state: OVER, effects: [{ kind: "redirect", endpoint: verdict.endpoint }] };
 }
 
@@ -168,16 +175,16 @@ function over(state: StreamState): Step {
   return { state: OVER, effects: state.kind === "served" ? [{ kind: "unregister" }] : [] };
 }
 
-function fail(state: StreamState, code: number, details: string): Step {
-  return { state: OVER, effects: [...over(state).effects, { kind: "fail", code, details }] };
+function fail(state: StreamState, status: StreamStatus, details: string): Step {
+  return { state: OVER, effects: [...over(state).effects, { kind: "fail", status, details }] };
 }
 
 function secondRegistration(state: StreamState): Step {
-  return fail(state, status.UNAVAILABLE, "a stream has one registration");
+  return fail(state, "UNAVAILABLE", "a stream has one registration");
 }
 
 function leadsNoMore(state: StreamState): Step {
-  return fail(state, status.UNAVAILABLE, "this replica leads no more");
+  return fail(state, "UNAVAILABLE", "this replica leads no more");
 }
 
 function withEarlyReport(reports: EarlyReports, message: ProxyMessage): EarlyReports {

@@ -6,8 +6,8 @@ import type { Snapshot } from "../../route/snapshot.ts";
 import type { ResourceMessage } from "../../wire/messages.ts";
 import { claimedRoute } from "../../wire/route-type.ts";
 import { tableFromBytes, tableHash } from "../../wire/table-codec.ts";
+import { type Claims, MAX_IN_DOUBT } from "./proxy-routes.ts";
 import { greetingOf } from "./registration.ts";
-import { type Claims, MAX_IN_DOUBT } from "./route-handler.ts";
 
 const hashOf = (encoded: Uint8Array) => createHash("sha256").update(encoded).digest("hex");
 const version = (number: number): Snapshot => routes(number, { blue: [`n${number}`] });

@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import { routes as made } from "../../../test/support/test-routes.ts";
+import { heldClaims, INHERITED_WRITES_MS, NO_ROUTES, type ProxyRoutes, type RoutesEvent, stepRoutes } from "./proxy-routes.ts";
+
+const first = made(1, { blue: ["a"] });
+const second = made(2, { blue: ["a", "b"] });
+const STORED: RoutesEvent = { kind: "stored", isStored: true };
+const update = (number: number, routes = first): RoutesEvent => ({ kind: "update", update: number, routes });
+
+/** The effects of the events, one after the other, and the last state. */
+function stepped(events: readonly RoutesEvent[], from: ProxyRoutes = NO_ROUTES, nowMs = 0) {
+  const effects: string[] = [];
+  let state = from;
+  for (const event of events) {
+    const next = stepRoutes(state, event, nowMs);
+    state = next.state;
+    effects.push(...next.effects.map(({ kind, ...rest }) => ("update" in rest ? `${kind} ${rest.update}` : kind)));
+  }
+  return { state, effects };
+}
+
+describe("routes of an update", () => {
+  it("are enforced, then stored, then acknowledged, and the file is not believed before they are enforced", () => {
+    const { effects, state } = stepped([update(1), { kind: "drained" }, STORED]);
+    expect(effects).toEqual(["mark-unstored", "enforce", "drain", "store", "acknowledge 1"]);
+    expect([state.stage, heldClaims(state, 0)]).toEqual(["held", { acknowledged: first, inDoubt: [], mayHoldMore: false }]);
+  });
+
+  it("are claimed beside the acknowledged ones until they are acknowledged", () => {
+    const held = stepped([update(1), { kind: "drained" }, STORED]).state;
+    const { state, effects } = stepped([update(2, second)], held);
+    expect(heldClaims(state, 0)).toEqual({ acknowledged: first, inDoubt: [second], mayHoldMore: false });
+    expect(effects).toEqual(["mark-unstored", "enforce", "drain"]);
+  });
+
+  it("take the place of routes that are being stored, which are then not acknowledged", () => {
+    const events: RoutesEvent[] = [update(1), { kind: "drained" }, update(2, second), STORED, { kind: "drained" }, STORED];
+    const { effects, state } = stepped(events);
+    expect(effects.filter((effect) => effect.startsWith("acknowledge"))).toEqual(["acknowledge 2"]);
+    expect(state.file).toMatchObject({ kind: "idle", digest: second.digest });
+  });
+
+  it("with rules that are in force change the version alone, and are acknowledged without another save", () => {
+    const held = stepped([update(1), { kind: "drained" }, STORED]).state;
+    const { effects } = stepped([update(2, { ...first, version: 5 }), { kind: "drained" }], held);
+    expect(effects).toEqual(["relabel", "drain", "acknowledge 2"]);
+  });
+
+  it("are stored again after a failure, and acknowledged then", () => {
+    const { effects } = stepped([update(1), { kind: "drained" }, { kind: "stored", isStored: false }, { kind: "retry" }, STORED]);
+    expect(effects.slice(3)).toEqual(["store", "retry-later", "store", "acknowledge 1"]);
+  });
+
+  it("that came during the failed save do not wait for the next attempt", () => {
+    const failed = stepped([update(1), { kind: "drained" }, { kind: "stored", isStored: false }]).state;
+    const { effects, state } = stepped([update(2, second), { kind: "drained" }], failed);
+    expect(effects).toEqual(["mark-unstored", "enforce", "drain", "store"]);
+    expect(stepped([{ kind: "retry" }], state).effects).toEqual([]);
+  });
+});
+
+describe("a process that starts", () => {
+  it("enforces what is stored, and acknowledges nothing while writes of the killed process may take effect", () => {
+    const { state, effects } = stepped([
+      { kind: "started", stored: first, inheritsWrites: true },
+      update(1, second),
+      { kind: "drained" },
+    ]);
+    expect(effects).toEqual(["enforce", "mark-unstored", "enforce", "drain", "settle"]);
+    expect(heldClaims(state, INHERITED_WRITES_MS - 1).mayHoldMore).toBe(true);
+    expect(stepped([{ kind: "settled" }], state, INHERITED_WRITES_MS - 1).effects).toEqual(["settle"]);
+    expect(stepped([{ kind: "settled" }, STORED], state, INHERITED_WRITES_MS).effects).toEqual(["store", "acknowledge 1"]);
+  });
+});
+
+describe("other content of the file", () => {
+  it("is stored with the routes in force, without another acknowledgement", () => {
+    const held = stepped([update(1), { kind: "drained" }, STORED]).state;
+    expect(stepped([{ kind: "outdated" }, STORED], held).effects).toEqual(["store"]);
+  });
+
+  it("waits for routes that are still to be stored, and is stored once more if it changes during a save", () => {
+    expect(stepped([update(1), { kind: "outdated" }]).effects).not.toContain("store");
+    const saving = stepped([update(1), { kind: "drained" }]).state;
+    expect(stepped([{ kind: "outdated" }, STORED, STORED], saving).effects).toEqual(["acknowledge 1", "store"]);
+  });
+});

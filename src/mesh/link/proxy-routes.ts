@@ -1,0 +1,206 @@
+// The routes of one proxy, from an update to its acknowledgement. Pure. Invariant: an acknowledgement means
+// that the routes are enforced, that no write that they refuse is in flight (from this process or the one
+// before), and that a restart cannot restore older routes.
+//
+//   Draining => Settling   when no write is in flight that the routes refuse
+//   Settling => Storing    when no write of a killed process can still take effect
+//   Storing => Held        when the file has the routes, perhaps after some attempts: they are acknowledged
+//   any => Draining        when an update brings other routes, or these once more
+import type { Transition } from "../../base/machine.ts";
+import type { Snapshot } from "../../route/snapshot.ts";
+
+export type Stage = "draining" | "settling" | "storing" | "held";
+
+export interface ProxyRoutes {
+  /** Undefined: the proxy serves nothing. */
+  readonly inForce: Snapshot | undefined;
+  readonly stage: Stage;
+  /** The last routes that could be acknowledged. */
+  readonly acknowledged: Snapshot | undefined;
+  /** The routes that came into force since then, oldest first. */
+  readonly inDoubt: readonly Snapshot[];
+  /** On the monotonic clock. Until then writes of a killed process may take effect, and it may have allowed more. */
+  readonly inheritedUntilMs: number;
+  readonly file: RouteFile;
+  /** The number of the update that is answered once its routes are held. A later update takes its place. */
+  readonly due: number | undefined;
+}
+
+/**
+ * `digest`: of the routes that the file has, or will have when it is written; undefined if they are unknown, or if
+ * other routes came into force since. `isOutdated`: its other content has changed since.
+ */
+type RouteFile =
+  | { readonly kind: "idle" | "writing"; readonly digest: string | undefined; readonly isOutdated: boolean }
+  /** The next attempt waits for `retry`, or for other routes. */
+  | { readonly kind: "failed" };
+
+export type RoutesEvent =
+  | { readonly kind: "started"; readonly stored: Snapshot | undefined; readonly inheritsWrites: boolean }
+  /** Routes that were checked (read-update.ts). */
+  | { readonly kind: "update"; readonly update: number; readonly routes: Snapshot }
+  /** No write is in flight that the routes in force refuse. */
+  | { readonly kind: "drained" }
+  | { readonly kind: "settled" }
+  /** A save is over. */
+  | { readonly kind: "stored"; readonly isStored: boolean }
+  | { readonly kind: "retry" }
+  /** Other content of the file has changed: the lock gate. */
+  | { readonly kind: "outdated" };
+
+/** In the order in which they have to be carried out. */
+export type RoutesEffect =
+  /** The stored content is no longer believed: clients will see more than it has. Precedes `enforce`. */
+  | { readonly kind: "mark-unstored" }
+  /** Returns after new writes are judged by these routes. */
+  | { readonly kind: "enforce"; readonly routes: Snapshot }
+  /** The rules stay, and get another version. */
+  | { readonly kind: "relabel"; readonly routes: Snapshot }
+  /** Calls for `drained`, in place of any earlier call. */
+  | { readonly kind: "drain" }
+  | { readonly kind: "settle"; readonly ms: number }
+  | { readonly kind: "store"; readonly routes: Snapshot }
+  /** Calls for `retry`, in place of any earlier call. */
+  | { readonly kind: "retry-later"; readonly ms: number }
+  | { readonly kind: "acknowledge"; readonly update: number };
+
+const UNKNOWN_CONTENT: RouteFile = { kind: "idle", digest: undefined, isOutdated: false };
+
+type Step = Transition<ProxyRoutes, RoutesEffect>;
+
+/**
+ * How long after a start the API server may still carry out a write of a killed process, in milliseconds. The
+ * kernel closes the connections of a killed process, and an API server cancels a request as soon as it reads
+ * that. This is the assumed bound of the time for which a live API server leaves a connection unread. The
+ * strict bound would be its request timeout, 60 s, but then each crash of a sidecar would delay every
+ * handover by that time.
+ */
+export const INHERITED_WRITES_MS = 10_000;
+
+const STORE_RETRY_MS = 1_000;
+
+export const NO_ROUTES: ProxyRoutes = {
+  inForce: undefined,
+  stage: "held",
+  acknowledged: undefined,
+  inDoubt: [],
+  inheritedUntilMs: Number.NEGATIVE_INFINITY,
+  file: UNKNOWN_CONTENT,
+  due: undefined,
+};
+
+export function stepRoutes(routes: ProxyRoutes, event: RoutesEvent, nowMs: number): Step {
+  switch (event.kind) {
+    case "started":
+      return start(routes, event.stored, event.inheritsWrites ? nowMs + INHERITED_WRITES_MS : routes.inheritedUntilMs);
+    case "update":
+      return takeUpdate(routes, event.routes, event.update);
+    case "drained":
+      return routes.stage === "draining" ? settle({ ...routes, stage: "settling" }, nowMs) : stay(routes);
+    case "settled":
+      return routes.stage === "settling" ? settle(routes, nowMs) : stay(routes);
+    case "stored":
+      return afterSave(routes, event.isStored);
+    case "retry":
+      return routes.file.kind === "failed" ? advance({ ...routes, file: UNKNOWN_CONTENT }) : stay(routes);
+    case "outdated":
+      // A failed write is repeated anyway, with the new content.
+      return routes.file.kind === "failed" ? stay(routes) : advance({ ...routes, file: { ...routes.file, isOutdated: true } });
+    default:
+      return event satisfies never;
+  }
+}
+
+function start(routes: ProxyRoutes, stored: Snapshot | undefined, inheritedUntilMs: number): Step {
+  if (stored === undefined) return stay({ ...routes, inheritedUntilMs });
+  const file: RouteFile = { kind: "idle", digest: stored.digest, isOutdated: false };
+  const next: ProxyRoutes = { ...routes, inForce: stored, acknowledged: stored, inheritedUntilMs, file };
+  return { state: next, effects: [{ kind: "enforce", routes: stored }] };
+}
+
+function takeUpdate(routes: ProxyRoutes, inForce: Snapshot, due: number): Step {
+  const next: ProxyRoutes = { ...routes, inForce, due, stage: "draining" };
+  if (routes.inForce?.digest === inForce.digest)
+    return { state: next, effects: [{ kind: "relabel", routes: inForce }, { kind: "drain" }] };
+  return {
+    state: { ...next, inDoubt: [...routes.inDoubt.slice(-MAX_IN_DOUBT), inForce], file: withoutRoutes(routes.file) },
+    effects: [{ kind: "mark-unstored" }, { kind: "enforce", routes: inForce }, { kind: "drain" }],
+  };
+}
+
+function settle(routes: ProxyRoutes, nowMs: number): Step {
+  const ms = routes.inheritedUntilMs - nowMs;
+  return ms > 0 ? { state: routes, effects: [{ kind: "settle", ms }] } : advance({ ...routes, stage: "storing" });
+}
+
+/** Acknowledges the routes if their turn has come and the file has them, and writes the file if it lacks something. */
+function advance(routes: ProxyRoutes): Step {
+  const { inForce, stage, file, due } = routes;
+  if (inForce === undefined || file.kind !== "idle") return stay(routes);
+  const effects: RoutesEffect[] = [];
+  let next = routes;
+  const hasRoutes = file.digest === inForce.digest;
+  if (hasRoutes && stage === "storing") {
+    next = { ...routes, stage: "held", acknowledged: inForce, inDoubt: [], due: undefined };
+    if (due !== undefined) effects.push({ kind: "acknowledge", update: due });
+  }
+  // Without doubt the file had these routes before, so it may be written while writes end.
+  const mayStore = next.inDoubt.length === 0 || stage === "storing";
+  if (mayStore && (!hasRoutes || file.isOutdated)) {
+    next = { ...next, file: { kind: "writing", digest: inForce.digest, isOutdated: false } };
+    effects.push({ kind: "store", routes: inForce });
+  }
+  return { state: next, effects };
+}
+
+function afterSave(routes: ProxyRoutes, isStored: boolean): Step {
+  const { file } = routes;
+  if (file.kind !== "writing") return stay(routes);
+  if (!isStored)
+    return { state: { ...routes, file: { kind: "failed" } }, effects: [{ kind: "retry-later", ms: STORE_RETRY_MS }] };
+  return advance({ ...routes, file: { ...file, kind: "idle" } });
+}
+
+function withoutRoutes(file: RouteFile): RouteFile {
+  return file.kind === "failed" ? UNKNOWN_CONTENT : { ...file, digest: undefined };
+}
+
+function stay(routes: ProxyRoutes): Step {
+  return { state: routes, effects: [] };
+}
+
+/**
+ * What this proxy may still write to, for its registration. A new manager knows nothing else, so the claims
+ * cover every write in flight:
+ *
+ * - The routes in force refuse new writes to what the pod has lost, but older writes may still run there. So
+ *   routes become `acknowledged` only when they are held. Until then, the routes before them stay
+ *   `acknowledged`.
+ * - The routes that came into force since then already allow writes to what the pod has gained. So they are
+ *   listed too (`inDoubt`). Each write in flight was allowed by one of the listed routes.
+ * - The manager ends the doubt only after an acknowledgement. It always sends routes to such a proxy, and
+ *   their acknowledgement waits for the writes. So a proxy can register at any time, and a write that never
+ *   ends delays only its own acknowledgement.
+ * - A new process starts with the routes on disk, which were stored after the writes had ended. Writes of a
+ *   killed process may outlive it, also in namespaces of routes that were not stored yet. Until they are over,
+ *   the proxy acknowledges nothing and may hold more than it lists (`mayHoldMore`).
+ */
+export interface Claims {
+  readonly acknowledged: Snapshot | undefined;
+  /** Oldest first; empty if `acknowledged` is in force. Beyond MAX_IN_DOUBT the oldest are missing. */
+  readonly inDoubt: readonly Snapshot[];
+  readonly mayHoldMore: boolean;
+}
+
+/** With more, the registration sets `mayHoldMore`: a full disk must not fill the memory. */
+export const MAX_IN_DOUBT = 4;
+
+export function heldClaims(routes: ProxyRoutes, nowMs: number): Claims {
+  const { acknowledged, inDoubt } = routes;
+  return { acknowledged, inDoubt, mayHoldMore: !isSettled(routes, nowMs) };
+}
+
+/** No write of the process before can still reach the API server. */
+export function isSettled({ inheritedUntilMs }: ProxyRoutes, nowMs: number): boolean {
+  return nowMs >= inheritedUntilMs;
+}

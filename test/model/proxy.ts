@@ -1,0 +1,220 @@
+// What a proxy of the model does: it carries out the effects of the shipping core, over a disk, writes and timers that are data.
+
+import { afterSave, foundOnDisk, toSave, withNextNumber, withPromise } from "../../src/mesh/link/ledger.ts";
+import { type DialogEffect, type DialogEvent, NEW_DIALOG, stepDialog } from "../../src/mesh/link/proxy-dialog.ts";
+import { heldClaims, NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../src/mesh/link/proxy-routes.ts";
+import { readUpdate } from "../../src/mesh/link/read-update.ts";
+import { greetingOf } from "../../src/mesh/link/registration.ts";
+import type { ManagerMessage, ProxyMessage, UpdateMessage } from "../../src/wire/messages.ts";
+import { acceptsType } from "../../src/wire/resource-type.ts";
+import { ROUTE } from "../../src/wire/route-type.ts";
+import { expectHeld } from "./checks.ts";
+import { enterStream } from "./manager.ts";
+import { APP, allows } from "./rules.ts";
+import { intern } from "./snapshots.ts";
+import { type ModelProxy, type World, withProxy, withStream } from "./world.ts";
+
+const NONCES = 1_000;
+
+/** The stream and the nonce of an update's number: an answer goes to the stream of its update. */
+export function partsOf(update: number): readonly [stream: number, nonce: number] {
+  return [Math.floor(update / NONCES), update % NONCES];
+}
+
+export function proxyAt(world: World, at: number): ModelProxy {
+  const proxy = world.proxies[at];
+  if (proxy === undefined) throw new Error(`there is no proxy ${at}`);
+  return proxy;
+}
+
+/** A proxy waits between streams. If its numbers were lost, it is late until the clock has passed the earlier ones. */
+function wallMs({ nowMs, lastStream }: World): number {
+  return nowMs + 1_000 * lastStream;
+}
+
+/** Opens a stream and registers. */
+export function connect(before: World, at: number, manager: number): World {
+  const proxy = proxyAt(before, at);
+  const id = before.lastStream + 1;
+  const promises = withNextNumber(proxy.promises, wallMs(before));
+  const { registration } = greetingOf({
+    pod: { namespace: APP.namespace, name: proxy.name, uid: `uid-${proxy.name}` },
+    proxyVersion: "",
+    capabilities: [acceptsType(ROUTE.name), ROUTE.delta?.capability ?? ""],
+    streamNumber: promises.lastNumber,
+    epoch: promises.epoch,
+    version: proxy.routes.inForce?.version ?? 0,
+    claims: heldClaims(proxy.routes, before.nowMs),
+  });
+  const stream = { id, proxy: at, manager, state: { kind: "registration-due" as const }, up: [], down: [] };
+  const world = { ...before, lastStream: id, streams: [...before.streams, stream] };
+  const opened = withProxy(world, at, { stream: id, promises, dialog: NEW_DIALOG });
+  return say(promises.bound === proxy.promises.bound ? opened : savePromises(opened, at, "stored"), id, { registration });
+}
+
+function say(world: World, id: number, message: ProxyMessage | "end"): World {
+  return withStream(world, id, ({ up }) => ({ up: [...up, message] }));
+}
+
+/** What the proxy has said before still arrives; what is on its way to it does not. */
+export function hangUp(world: World, at: number): World {
+  const { stream } = proxyAt(world, at);
+  if (stream === undefined) return world;
+  return withProxy(
+    withStream(say(world, stream, "end"), stream, () => ({ down: [] })),
+    at,
+    { stream: undefined },
+  );
+}
+
+/** Both sides notice, and nothing that is on its way arrives. */
+export function cut(world: World, id: number): World {
+  const stream = world.streams.find((each) => each.id === id);
+  if (stream === undefined) return world;
+  const next = enterStream(world, id, { kind: "closed" });
+  const without = { ...next, streams: next.streams.filter((each) => each.id !== id) };
+  return proxyAt(world, stream.proxy).stream === id ? withProxy(without, stream.proxy, { stream: undefined }) : without;
+}
+
+export function take(world: World, at: number, message: ManagerMessage | "end"): World {
+  return message === "end" ? hangUp(world, at) : enterDialog(world, at, { kind: "message", message });
+}
+
+function enterDialog(world: World, at: number, event: DialogEvent): World {
+  const { state, effects } = stepDialog(proxyAt(world, at).dialog, event);
+  return effects.reduce((before, effect) => carryOutDialog(before, at, effect), withProxy(world, at, { dialog: state }));
+}
+
+function carryOutDialog(world: World, at: number, effect: DialogEffect): World {
+  const { stream = 0, promises } = proxyAt(world, at);
+  switch (effect.kind) {
+    case "promise": {
+      const next = withPromise(promises, effect.epoch);
+      if (next === undefined) return enterDialog(world, at, { kind: "promised", epoch: effect.epoch, isGiven: false });
+      return withProxy(world, at, { promises: next, promising: effect.epoch });
+    }
+    case "follow":
+      return say(world, stream, { promise: { epoch: effect.welcome.epoch, tables: [] } });
+    case "take":
+      return takeUpdate(world, at, effect.update);
+    case "close":
+    case "refuse-epoch":
+      return hangUp(world, at);
+    default:
+      return world;
+  }
+}
+
+/** @param outcome refused: the disk is full, and has what the core says is left on it */
+export function finishPromise(world: World, at: number, outcome: "stored" | "refused"): World {
+  const { promising = 0 } = proxyAt(world, at);
+  const saved = savePromises(withProxy(world, at, { promising: undefined }), at, outcome);
+  const isGiven = proxyAt(saved, at).promises.epoch === promising;
+  return enterDialog(saved, at, { kind: "promised", epoch: promising, isGiven });
+}
+
+function savePromises(world: World, at: number, outcome: "stored" | "refused"): World {
+  const { promises, disk } = proxyAt(world, at);
+  const save = toSave(promises);
+  if (save === undefined) return world;
+  const left = save.onFullDisk === "empty" ? "lost" : disk.promises;
+  const onDisk = outcome === "stored" ? save.entry : left;
+  return withProxy(world, at, { promises: afterSave(promises, save.entry, outcome), disk: { ...disk, promises: onDisk } });
+}
+
+function takeUpdate(world: World, at: number, update: UpdateMessage): World {
+  const { routes, stream = 0 } = proxyAt(world, at);
+  const head = { type: ROUTE.name, nonce: update.nonce, version: update.resource?.version ?? 0 };
+  const read = readUpdate(update, routes.inForce, APP.namespace);
+  if (read.kind === "take")
+    return enterRoutes(world, at, { kind: "update", update: stream * NONCES + update.nonce, routes: intern(read.routes) });
+  const needsWhole = read.kind === "needs-whole";
+  return say(world, stream, { nack: { ...head, problems: needsWhole ? [] : read.problems, needsWhole } });
+}
+
+export function enterRoutes(world: World, at: number, event: RoutesEvent): World {
+  const { state, effects } = stepRoutes(proxyAt(world, at).routes, event, world.nowMs);
+  return effects.reduce((before, effect) => carryOutRoutes(before, at, effect), withProxy(world, at, { routes: state }));
+}
+
+function carryOutRoutes(world: World, at: number, effect: RoutesEffect): World {
+  const { timers, stream } = proxyAt(world, at);
+  switch (effect.kind) {
+    case "enforce":
+    case "relabel":
+      return withProxy(world, at, { enforced: effect.routes });
+    case "drain":
+      return lookAtWrites(withProxy(world, at, { isDraining: true }), at);
+    case "settle":
+      return withProxy(world, at, { timers: [...timers, { atMs: world.nowMs + effect.ms, event: { kind: "settled" } }] });
+    case "store":
+      return withProxy(world, at, { saving: effect.routes });
+    case "retry-later": {
+      const others = timers.filter(({ event }) => event.kind !== "retry");
+      return withProxy(world, at, { timers: [...others, { atMs: world.nowMs + effect.ms, event: { kind: "retry" } }] });
+    }
+    case "acknowledge": {
+      expectHeld(proxyAt(world, at));
+      const [of, nonce] = partsOf(effect.update);
+      return of === stream ? say(world, of, { ack: { type: ROUTE.name, nonce, version: 0 } }) : world;
+    }
+    default:
+      return world; // the mark is for the moves, which the model leaves out
+  }
+}
+
+/** As the enforcer does whenever a write ends. */
+function lookAtWrites(world: World, at: number): World {
+  const { isDraining, writes, enforced } = proxyAt(world, at);
+  if (!isDraining || writes.some(({ place }) => !allows(enforced, place))) return world;
+  return enterRoutes(withProxy(world, at, { isDraining: false }), at, { kind: "drained" });
+}
+
+export function beginWrite(world: World, at: number, place: string): World {
+  const { subset } = proxyAt(world, at).enforced ?? { subset: "" };
+  return withProxy(world, at, { writes: [...proxyAt(world, at).writes, { place, subset }] });
+}
+
+export function endWrite(world: World, at: number, place: string): World {
+  const writes = proxyAt(world, at).writes.filter((write) => write.place !== place);
+  return lookAtWrites(withProxy(world, at, { writes }), at);
+}
+
+export type SaveOutcome = "stored" | "removed" | "failed";
+
+/** @param outcome removed: the disk is full, so the old content was removed instead; failed: the old content stays */
+export function finishSave(world: World, at: number, outcome: SaveOutcome): World {
+  const { saving, disk } = proxyAt(world, at);
+  const stored = { stored: saving, removed: undefined, failed: disk.stored }[outcome];
+  const next = withProxy(world, at, { saving: undefined, disk: { ...disk, stored } });
+  return enterRoutes(next, at, { kind: "stored", isStored: outcome !== "failed" });
+}
+
+/** The process is killed and starts again. @param isSaved the save under way had just been done */
+export function crash(before: World, at: number, isSaved: boolean): World {
+  const world = hangUp(before, at);
+  const { writes, ghosts, saving, disk } = proxyAt(world, at);
+  const stored = isSaved ? saving : disk.stored;
+  const untilMs = world.nowMs + INHERITED_MS;
+  const promises = foundOnDisk(disk.promises, wallMs(world));
+  const next = withProxy(world, at, {
+    routes: NO_ROUTES,
+    enforced: undefined,
+    dialog: NEW_DIALOG,
+    promises,
+    promising: undefined,
+    outlasts: promises.onDisk === undefined && stored !== undefined,
+    disk: { ...disk, stored },
+    saving: undefined,
+    isDraining: false,
+    writes: [],
+    ghosts: [...ghosts, ...writes.map((write) => ({ ...write, untilMs }))],
+    timers: [],
+  });
+  const inheritsWrites = stored !== undefined || promises.hasPromised;
+  const started = enterRoutes(next, at, { kind: "started", stored, inheritsWrites });
+  return promises.onDisk === undefined ? started : savePromises(started, at, "stored");
+}
+
+/** How long the API server may carry out writes of a killed process. Not the constant of the core, which could be wrong. */
+const INHERITED_MS = 10_000;

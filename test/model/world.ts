@@ -1,0 +1,156 @@
+// The state of the whole protocol as plain data: two managers, some proxies, the streams between them, and what is on each disk. A step
+// makes a new world out of an old one, so that a search can go on from any of them.
+import type { PodKey } from "../../src/manager/facts/proxy-facts.ts";
+import type { GoneAppPod } from "../../src/manager/plan/claims.ts";
+import type { Issue } from "../../src/manager/plan/plan-app.ts";
+import { type Entry, type Ledger, NEW_LEDGER } from "../../src/mesh/link/ledger.ts";
+import type { StreamState } from "../../src/mesh/link/manager-stream.ts";
+import { type Dialog, NEW_DIALOG } from "../../src/mesh/link/proxy-dialog.ts";
+import type { ProxyRecord } from "../../src/mesh/link/proxy-record.ts";
+import { NO_ROUTES, type ProxyRoutes, type RoutesEvent } from "../../src/mesh/link/proxy-routes.ts";
+import type { Snapshot } from "../../src/route/snapshot.ts";
+import { DEFAULT_SUBSET } from "../../src/route/table.ts";
+import type { ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
+
+export interface World {
+  readonly nowMs: number;
+  /** The owners that the rules of the app ask for: an index into `WISHES`. */
+  readonly wish: number;
+  readonly managers: readonly ModelManager[];
+  readonly proxies: readonly ModelProxy[];
+  readonly streams: readonly Stream[];
+  readonly lastStream: number;
+  /** The app's `status.routeVersion`. */
+  readonly statusVersion: number;
+  readonly left: Left;
+}
+
+/** What may still happen, so that a search comes to an end. */
+export interface Left {
+  readonly wishes: number;
+  readonly faults: number;
+  readonly writes: number;
+}
+
+export interface ModelManager {
+  readonly epoch: number;
+  /** It believes that it leads. Of two, the older one may go on for a while. */
+  readonly leads: boolean;
+  readonly knownEpoch: number;
+  readonly records: ReadonlyMap<PodKey, ProxyRecord<number>>;
+  readonly issue: Issue | undefined;
+  /** What its last plan was made from. */
+  readonly planned: { readonly wish: number; readonly records: unknown; readonly gone: unknown } | undefined;
+  /** Removed pods whose token the API server may still accept. */
+  readonly gone: readonly { readonly pod: GoneAppPod; readonly untilMs: number }[];
+}
+
+export interface ModelProxy {
+  readonly name: string;
+  readonly subset: string;
+  /** The pod's object exists. */
+  readonly isThere: boolean;
+  /** Until then the process of a removed pod may write. */
+  readonly endsMs: number;
+  readonly routes: ProxyRoutes;
+  /** What new writes are judged by: what the effects of `routes` have put in force. */
+  readonly enforced: Snapshot | undefined;
+  readonly dialog: Dialog;
+  readonly stream: number | undefined;
+  readonly promises: Ledger;
+  /** The epoch of a promise that is being stored. */
+  readonly promising: number | undefined;
+  /** It has routes, and does not know which leader an earlier process has promised to follow. */
+  readonly outlasts: boolean;
+  readonly disk: { readonly stored: Snapshot | undefined; readonly promises: Entry | "lost" | undefined };
+  readonly saving: Snapshot | undefined;
+  readonly isDraining: boolean;
+  readonly writes: readonly Write[];
+  /** Writes of a process that was killed. */
+  readonly ghosts: readonly (Write & { readonly untilMs: number })[];
+  readonly timers: readonly { readonly atMs: number; readonly event: RoutesEvent }[];
+}
+
+export interface Write {
+  readonly place: string;
+  readonly subset: string;
+}
+
+export interface Stream {
+  readonly id: number;
+  readonly proxy: number;
+  readonly manager: number;
+  readonly state: StreamState;
+  readonly up: readonly (ProxyMessage | "end")[];
+  readonly down: readonly (ManagerMessage | "end")[];
+}
+
+export interface Size {
+  readonly subsets: readonly string[];
+  readonly left: Left;
+}
+
+export function createWorld({ subsets, left }: Size): World {
+  return {
+    nowMs: 0,
+    wish: 0,
+    managers: [createManager(1, [])],
+    proxies: subsets.map((subset, index) => createProxy(`${subset === DEFAULT_SUBSET ? "default" : subset}-${index}`, subset)),
+    streams: [],
+    lastStream: 0,
+    statusVersion: 0,
+    left,
+  };
+}
+
+export function createManager(epoch: number, gone: ModelManager["gone"]): ModelManager {
+  return { epoch, leads: true, knownEpoch: 0, records: new Map(), issue: undefined, planned: undefined, gone };
+}
+
+/** The manager with the newest epoch. */
+export function leaderOf({ managers }: World): number {
+  return managers.findIndex(({ epoch }) => epoch === newestEpoch(managers));
+}
+
+export function newestEpoch(managers: World["managers"]): number {
+  return Math.max(...managers.map(({ epoch }) => epoch));
+}
+
+function createProxy(name: string, subset: string): ModelProxy {
+  return {
+    name,
+    subset,
+    isThere: true,
+    endsMs: Number.POSITIVE_INFINITY,
+    routes: NO_ROUTES,
+    enforced: undefined,
+    dialog: NEW_DIALOG,
+    stream: undefined,
+    promises: NEW_LEDGER,
+    promising: undefined,
+    outlasts: false,
+    disk: { stored: undefined, promises: undefined },
+    saving: undefined,
+    isDraining: false,
+    writes: [],
+    ghosts: [],
+    timers: [],
+  };
+}
+
+export function withProxy(world: World, at: number, change: Partial<ModelProxy>): World {
+  return { ...world, proxies: world.proxies.map((proxy, index) => (index === at ? { ...proxy, ...change } : proxy)) };
+}
+
+export function withManager(world: World, at: number, change: Partial<ModelManager>): World {
+  return { ...world, managers: world.managers.map((manager, index) => (index === at ? { ...manager, ...change } : manager)) };
+}
+
+/** Nothing is changed if the stream is gone. */
+export function withStream(world: World, id: number, change: (stream: Stream) => Partial<Stream>): World {
+  return { ...world, streams: world.streams.map((stream) => (stream.id === id ? { ...stream, ...change(stream) } : stream)) };
+}
+
+export function use(world: World, what: keyof Left): World {
+  return { ...world, left: { ...world.left, [what]: world.left[what] - 1 } };
+}

@@ -2,16 +2,10 @@
 import { type PodKey, podKey } from "../../src/manager/facts/proxy-facts.ts";
 import { nextIssue, planApp } from "../../src/manager/plan/plan-app.ts";
 import { factsOf } from "../../src/manager/server/proxy-reports.ts";
-import { acknowledge, refuse, type Updates, withDesired } from "../../src/mesh/link/delivery.ts";
+import type { Updates } from "../../src/mesh/link/delivery.ts";
 import { type StreamEffect, type StreamEvent, type StreamFacts, stepStream } from "../../src/mesh/link/manager-stream.ts";
-import {
-  deliveryOf,
-  disconnect,
-  type ProxyRecord,
-  register,
-  withDelivery,
-  withNextUpdate,
-} from "../../src/mesh/link/proxy-record.ts";
+import { disconnect, type ProxyRecord, register } from "../../src/mesh/link/proxy-record.ts";
+import { type RecordEvent, stepRecord } from "../../src/mesh/link/record-step.ts";
 import { claimsFrom } from "../../src/mesh/link/registration.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/route/snapshot.ts";
 import type { ProxyMessage, ResourceMessage } from "../../src/wire/messages.ts";
@@ -97,16 +91,8 @@ function routeInTables(named: ResourceMessage): Snapshot | undefined {
 function deliver(world: World, at: number, id: number, key: PodKey, message: ProxyMessage): World {
   const record = recordOf(world, at, key, id);
   if (record === undefined) return world;
-  if ("ack" in message) {
-    const delivery = acknowledge(deliveryOf(record, ROUTE), message.ack.nonce);
-    return delivery === undefined ? world : keepAndSend(world, at, key, withDelivery(record, ROUTE, delivery));
-  }
-  if ("nack" in message) {
-    const refused = refuse(deliveryOf(record, ROUTE), message.nack);
-    if (refused === undefined) return world;
-    return keepAndSend(world, at, key, withDelivery(record, ROUTE, refused.delivery), refused.isRefused);
-  }
-  return world;
+  if ("ack" in message) return enterRecord(world, at, key, record, { kind: "acked", nonce: message.ack.nonce });
+  return "nack" in message ? enterRecord(world, at, key, record, { kind: "nacked", nack: message.nack }) : world;
 }
 
 const UPDATES: Updates = {
@@ -118,11 +104,13 @@ const UPDATES: Updates = {
   },
 };
 
-function keepAndSend(world: World, at: number, key: PodKey, record: ProxyRecord<number>, mayDiff = true): World {
-  const next = withNextUpdate(record, ROUTE, UPDATES, mayDiff);
-  const kept = withRecord(world, at, key, next.record);
-  if (next.update === undefined || record.stream === undefined) return kept;
-  return enterStream(kept, record.stream, { kind: "send", message: { update: next.update } });
+function enterRecord(world: World, at: number, key: PodKey, record: ProxyRecord<number>, event: RecordEvent): World {
+  const { state, effects } = stepRecord(record, ROUTE, event, UPDATES);
+  const kept = state === record ? world : withRecord(world, at, key, state);
+  return effects.reduce((before, effect) => {
+    if (effect.kind !== "send" || state.stream === undefined) return before;
+    return enterStream(before, state.stream, { kind: "send", message: { update: effect.update } });
+  }, kept);
 }
 
 /** True if something has changed by which it plans: as the queue of the controller has it. */
@@ -162,8 +150,7 @@ export function plan(world: World, at: number): World {
     const routes = issue.snapshots.get(made.rulesFor(pod).digest);
     const record = managerAt(next, at).records.get(key);
     if (routes === undefined || record === undefined) continue;
-    const delivery = withDesired(deliveryOf(record, ROUTE), intern(routes));
-    next = keepAndSend(next, at, key, withDelivery(record, ROUTE, delivery));
+    next = enterRecord(next, at, key, record, { kind: "published", resource: intern(routes) });
   }
   return withManager(next, at, { planned: { wish: world.wish, records: managerAt(next, at).records, gone: manager.gone } });
 }

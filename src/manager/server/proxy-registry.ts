@@ -1,19 +1,10 @@
 // What the manager knows about each pod's proxy: what it should enforce, what it may be enforcing, and the
 // stream to it. Invariant: facts are removed only with the pod, so a lost connection loses no claim.
-import { isDeepStrictEqual } from "node:util";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { plainTexts } from "../../base/plain-text.ts";
-import { acknowledge, refuse, withDesired } from "../../mesh/link/delivery.ts";
-import {
-  deliveryOf,
-  disconnect,
-  type ProxyRecord,
-  type ProxyRegistration,
-  register,
-  withDelivery,
-  withNextUpdate,
-} from "../../mesh/link/proxy-record.ts";
+import { disconnect, type ProxyRecord, type ProxyRegistration, register } from "../../mesh/link/proxy-record.ts";
+import { type RecordEffect, type RecordEvent, stepRecord } from "../../mesh/link/record-step.ts";
 import type { AckMessage, NackMessage, ReportMessage, UpdateMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
@@ -89,14 +80,32 @@ export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: 
     changed(pod);
   };
 
-  /** Keeps the record, and sends the next update of the type, if there is one. */
-  const keepAndSend = (pod: PodKey, record: Known, type: ResourceType<Versioned>, mayDiff = true) => {
-    const next = withNextUpdate(record, type, updates, mayDiff);
-    records.set(pod, next.record);
-    if (next.update === undefined) return;
-    record.stream?.send(next.update);
-    if (type === ROUTE && record.stream !== undefined) routeSentMs.set(record.stream, clock.monotonicMs());
+  const enter = (pod: PodKey, record: Known, type: ResourceType<Versioned>, event: RecordEvent) => {
+    const { state, effects } = stepRecord(record, type, event, updates);
+    records.set(pod, state);
+    for (const effect of effects) carryOut(pod, state, type, effect);
   };
+  function carryOut(pod: PodKey, { stream }: Known, type: ResourceType<Versioned>, effect: RecordEffect) {
+    switch (effect.kind) {
+      case "acknowledged": {
+        const sentMs = type === ROUTE && stream !== undefined ? routeSentMs.get(stream) : undefined;
+        if (sentMs !== undefined) onRouteAcked?.((clock.monotonicMs() - sentMs) / 1000);
+        return;
+      }
+      case "refused":
+        return log.error({ pod, type: type.name, problems: effect.problems }, "resource refused");
+      case "needs-whole":
+        return log.info({ pod, type: type.name }, "the proxy asks for the whole resource");
+      case "send":
+        stream?.send(effect.update);
+        if (type === ROUTE && stream !== undefined) routeSentMs.set(stream, clock.monotonicMs());
+        return;
+      case "changed":
+        return changed(pod);
+      default:
+        effect satisfies never;
+    }
+  }
   const recordOf = (pod: PodKey, stream: ProxyStream): Known | undefined => {
     const record = records.get(pod);
     return record?.stream === stream ? record : undefined;
@@ -112,7 +121,7 @@ export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: 
       if (next.isLate) log.info({ pod, stream: registration.streamNumber }, "late registration ignored");
       for (const type of types.values()) {
         const record = recordOf(pod, stream);
-        if (record !== undefined) keepAndSend(pod, record, type);
+        if (record !== undefined) enter(pod, record, type, { kind: "registered" });
       }
       // The planner decides again which route to send, now that it knows what the proxies hold.
       for (const [key] of next.records) changed(key);
@@ -126,27 +135,13 @@ export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: 
     acked(pod, stream, { type: name, nonce }) {
       const record = recordOf(pod, stream);
       const type = types.get(name);
-      const delivery = record && type && acknowledge(deliveryOf(record, type), nonce);
-      if (record === undefined || type === undefined || delivery === undefined) return;
-      const sentMs = type === ROUTE ? routeSentMs.get(stream) : undefined;
-      if (sentMs !== undefined) onRouteAcked?.((clock.monotonicMs() - sentMs) / 1000);
-      keepAndSend(pod, withDelivery(record, type, delivery), type);
-      changed(pod);
+      if (record !== undefined && type !== undefined) enter(pod, record, type, { kind: "acked", nonce });
     },
     nacked(pod, stream, nack) {
       const record = recordOf(pod, stream);
       const type = types.get(nack.type);
       if (record === undefined || type === undefined) return;
-      const problems = plainTexts(nack.problems);
-      const refused = refuse(deliveryOf(record, type), { ...nack, problems });
-      if (refused === undefined) return;
-      keepAndSend(pod, withDelivery(record, type, refused.delivery), type, refused.isRefused);
-      if (!refused.isRefused) {
-        log.info({ pod, type: type.name }, "the proxy asks for the whole resource");
-        return;
-      }
-      log.error({ pod, type: type.name, problems }, "resource refused");
-      changed(pod);
+      enter(pod, record, type, { kind: "nacked", nack: { ...nack, problems: plainTexts(nack.problems) } });
     },
     reported(pod, stream, report) {
       const record = recordOf(pod, stream);
@@ -159,10 +154,7 @@ export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: 
       types.set(type.name, type);
       const record = records.get(pod);
       if (record === undefined) return; // only a registration makes a record
-      const { problems } = deliveryOf(record, type);
-      keepAndSend(pod, withDelivery(record, type, withDesired(deliveryOf(record, type), resource)), type);
-      const published = records.get(pod);
-      if (published && !isDeepStrictEqual(deliveryOf(published, type).problems, problems)) changed(pod);
+      enter(pod, record, type, { kind: "published", resource });
     },
     forget(pod) {
       const record = records.get(pod);

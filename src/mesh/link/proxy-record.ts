@@ -3,10 +3,9 @@
 // epoch every proxy may be enforcing anything until it registers again.
 
 import type { Snapshot } from "../../route/snapshot.ts";
-import { NO_REPORTS, type Reports, type UpdateMessage } from "../../wire/messages.ts";
-import { acceptsType, type ResourceType, type Versioned } from "../../wire/resource-type.ts";
+import { NO_REPORTS, type Reports } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
-import { createDelivery, type Delivery, nextUpdate, type Updates, withoutStream } from "./delivery.ts";
+import { createDelivery, type Delivery, withoutStream } from "./delivery.ts";
 
 /** @template S the handle of a stream */
 export interface ProxyRecord<S> {
@@ -99,24 +98,6 @@ export function disconnect<S>(record: ProxyRecord<S>): ProxyRecord<S> {
     otherDeliveries: new Map([...record.otherDeliveries].map(([name, delivery]) => [name, withoutStream(delivery)])),
     reports: { ...record.reports, leader: false },
   };
-}
-
-/** The next update of the type for a connected proxy. A type that the proxy does not accept is a problem of its delivery. */
-export function withNextUpdate<S>(
-  record: ProxyRecord<S>,
-  type: ResourceType<Versioned>,
-  updates: Updates,
-  mayDiff: boolean,
-): { readonly record: ProxyRecord<S>; readonly update: UpdateMessage | undefined } {
-  const before = deliveryOf(record, type);
-  if (record.stream === undefined || before.desired === undefined) return { record, update: undefined };
-  if (!record.capabilities.has(acceptsType(type.name))) {
-    const problems = [`the proxy does not support resource type "${type.name}"`];
-    return { record: withDelivery(record, type, { ...before, problems }), update: undefined };
-  }
-  const takesDeltas = type.delta !== undefined && record.capabilities.has(type.delta.capability);
-  const { delivery, update } = nextUpdate(before, type, updates, mayDiff && takesDeltas);
-  return { record: withDelivery(record, type, delivery), update };
 }
 
 function emptyRecord<S>(uid: string): ProxyRecord<S> {

@@ -9,13 +9,12 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   base: "",
   kube: "base",
   api: "base kube",
-  route: "base kube",
   policy: "base kube",
-  wire: "base kube route policy",
-  mesh: "base route wire",
+  wire: "base kube mesh policy",
+  mesh: "base kube wire",
   runtime: "base kube",
-  manager: "base kube api route policy wire mesh runtime manager",
-  proxy: "base kube route policy wire mesh proxy",
+  manager: "base kube api policy wire mesh runtime manager",
+  proxy: "base kube policy wire mesh proxy",
 };
 
 /** Rooms that serve any kind of traffic: what they may import from outside of their program. */
@@ -23,6 +22,7 @@ const NARROWER: Readonly<Record<string, string>> = { "proxy/http": "base", "prox
 
 /** The same for the rooms of the two programs: which other rooms of the same program each may import. */
 const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  mesh: { ownership: "", link: "ownership" },
   manager: {
     apps: "",
     facts: "apps",
@@ -76,7 +76,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 };
 
 /** Folders that do no I/O, with the packages that they may import. */
-const PURE: Readonly<Record<string, string>> = { mesh: "", route: "", policy: "re2js zod", "kube/codec": "" };
+const PURE: Readonly<Record<string, string>> = { mesh: "", policy: "re2js zod", "kube/codec": "" };
 
 const IMPORT = /(?:\bfrom |\bimport\()"([^"]+)"/g;
 

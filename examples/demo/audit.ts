@@ -1,5 +1,5 @@
 // Reads the API server's audit log: who wrote what. Pure. Used by the tallies of the acts.
-import { lockNameFor } from "../../src/route/lock.ts";
+import { lockNameFor } from "../../src/mesh/ownership/lock.ts";
 
 /** The fields in use of a line of the audit log (audit.k8s.io/v1 Event). */
 export interface AuditEvent {

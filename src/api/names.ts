@@ -9,7 +9,7 @@ export const dnsLabelSchema = textUpTo(63).regex(/^[a-z0-9]+(-+[a-z0-9]+)*$/, { 
 
 /** Separates the name of a lock from its subset. */
 export const SUBSET_SEPARATOR = "---";
-/** The default subset in messages and statuses (src/route/words.ts). */
+/** The default subset in messages and statuses (src/mesh/ownership/words.ts). */
 const DEFAULT_DISPLAY_NAME = "default";
 
 const RESERVED_NAME =

@@ -6,7 +6,7 @@ import { appPod, proxyFacts } from "../../test/support/pod-facts.ts";
 import { CALLER } from "../../test/support/review-caller.ts";
 import { table } from "../../test/support/route-table.ts";
 import { crdOf, type KindName } from "../api/crd.ts";
-import { editText, excludedText, unnamedLockText } from "../route/words.ts";
+import { editText, excludedText, unnamedLockText } from "../mesh/ownership/words.ts";
 import { checkedSources } from "./admission/validate/validate-webhook.ts";
 import { createSources } from "./app.ts";
 import type { App, Source } from "./apps/app.ts";

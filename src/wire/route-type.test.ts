@@ -12,9 +12,9 @@ import {
   table,
   unreportedFence,
 } from "../../test/support/route-table.ts";
+import type { Snapshot } from "../mesh/ownership/snapshot.ts";
+import type { RouteRule, RouteTable } from "../mesh/ownership/table.ts";
 import { snapshotToJson, storedFromJson } from "../proxy/session/snapshot-file.ts";
-import type { Snapshot } from "../route/snapshot.ts";
-import type { RouteRule, RouteTable } from "../route/table.ts";
 import { ROUTE_MESSAGE } from "./load-proto.ts";
 import type { RouteMessage } from "./messages.ts";
 import { ResourceInvalidError, type Versioned } from "./resource-type.ts";

@@ -2,8 +2,8 @@
 // even if they number their classes differently.
 import { createHash, type Hash } from "node:crypto";
 import { isLabelOperator, type LabelTerm } from "../kube/label-selector.ts";
-import { placeLists } from "../route/place-lists.ts";
-import type { RouteRule, RouteTable } from "../route/table.ts";
+import { placeLists } from "../mesh/ownership/place-lists.ts";
+import type { RouteRule, RouteTable } from "../mesh/ownership/table.ts";
 import type { MemoryBudget } from "./bounded-decoder.ts";
 import { classesToBytes } from "./class-bytes.ts";
 import { ROUTE_TABLE_MESSAGE } from "./load-proto.ts";

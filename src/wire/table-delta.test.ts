@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { budget } from "../../test/support/fuzz.ts";
 import { group, limit, snapshot, subset, table } from "../../test/support/route-table.ts";
-import type { Snapshot } from "../route/snapshot.ts";
+import type { Snapshot } from "../mesh/ownership/snapshot.ts";
 import { ROUTE_DELTA_MESSAGE } from "./load-proto.ts";
 import type { RouteDeltaMessage } from "./messages.ts";
 import { ROUTE } from "./route-type.ts";

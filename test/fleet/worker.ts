@@ -1,7 +1,7 @@
 // A process of simulated proxies, controlled by IPC; see fleet.ts.
 
 import { credentials, Metadata } from "@grpc/grpc-js";
-import { ownersOf } from "../../src/route/owners.ts";
+import { ownersOf } from "../../src/mesh/ownership/owners.ts";
 import type { PodRef } from "../../src/wire/messages.ts";
 import { createSharedWire } from "./shared-wire.ts";
 import { type SimulatedProxy, startSimulatedProxy } from "./simulated-proxy.ts";

@@ -3,10 +3,10 @@ import { expect } from "vitest";
 import { CLUSTER_SCOPE, isBucket, isInClusterScope, placeHash } from "../../src/kube/place.ts";
 import { parseRequestInfo } from "../../src/kube/request-info.ts";
 import type { Claim } from "../../src/manager/plan/claims.ts";
-import { decide } from "../../src/route/decide.ts";
-import { type Owner, ownersOf } from "../../src/route/owners.ts";
-import { readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
-import { isSharded, matchesResource, namespacesOf, type RouteTable } from "../../src/route/table.ts";
+import { decide } from "../../src/mesh/ownership/decide.ts";
+import { type Owner, ownersOf } from "../../src/mesh/ownership/owners.ts";
+import { readViewOf, type Snapshot, viewOf } from "../../src/mesh/ownership/snapshot.ts";
+import { isSharded, matchesResource, namespacesOf, type RouteTable } from "../../src/mesh/ownership/table.ts";
 
 export const NAMESPACES = ["a", "b", "c", "d"];
 /** The cluster scope, the buckets that a family may divide, and one that it never does. */

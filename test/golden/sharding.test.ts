@@ -11,8 +11,8 @@ import { placementOf, type StatefulSetFacts } from "../../src/manager/sharding/p
 import { objectLimitProblems, routeOfShards } from "../../src/manager/sharding/shard-rules.ts";
 import { shardsOfConfigs, shardsOfRoot } from "../../src/manager/sharding/shards.ts";
 import { formatPlacement } from "../../src/manager/sharding/stored-placement.ts";
-import { ownersOf } from "../../src/route/owners.ts";
-import { ownerText } from "../../src/route/words.ts";
+import { ownersOf } from "../../src/mesh/ownership/owners.ts";
+import { ownerText } from "../../src/mesh/ownership/words.ts";
 import { tableToWire } from "../../src/wire/table-codec.ts";
 import { compileNow } from "../support/compile-now.ts";
 

@@ -4,7 +4,7 @@
 import type { Delivery } from "../../src/mesh/link/delivery.ts";
 import type { StreamState } from "../../src/mesh/link/manager-stream.ts";
 import type { ProxyRecord } from "../../src/mesh/link/proxy-record.ts";
-import type { Snapshot } from "../../src/route/snapshot.ts";
+import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage, ResourceMessage } from "../../src/wire/messages.ts";
 import { needsPlan } from "./manager.ts";
 import { partsOf } from "./proxy.ts";

@@ -7,7 +7,7 @@ import { type StreamEffect, type StreamEvent, type StreamFacts, stepStream } fro
 import { disconnect, type ProxyRecord, register } from "../../src/mesh/link/proxy-record.ts";
 import { type RecordEvent, stepRecord } from "../../src/mesh/link/record-step.ts";
 import { claimsFrom } from "../../src/mesh/link/registration.ts";
-import { NO_CALLER_POLICY, type Snapshot } from "../../src/route/snapshot.ts";
+import { NO_CALLER_POLICY, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { ProxyMessage, ResourceMessage } from "../../src/wire/messages.ts";
 import { claimedRoute, ROUTE } from "../../src/wire/route-type.ts";
 import { appPod } from "../support/pod-facts.ts";

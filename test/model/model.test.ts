@@ -1,7 +1,7 @@
 // The ownership protocol as a whole: the shipping core of both ends (src/mesh/link), planning and routes, with disks, streams and clocks
 // that are data. docs/decisions/0044-the-protocol-without-io.md has what is checked, and how much of it.
 import { expect, it } from "vitest";
-import { DEFAULT_SUBSET } from "../../src/route/table.ts";
+import { DEFAULT_SUBSET } from "../../src/mesh/ownership/table.ts";
 import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";
 import { seededRandom } from "../support/random.ts";
 import { atRest, withTwoLeaders } from "./calm.ts";

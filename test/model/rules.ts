@@ -1,7 +1,7 @@
 // The app of the model: two namespaces, and who is to own them.
 
-import { type ResourceView, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
-import { DEFAULT_SUBSET, type RouteTable } from "../../src/route/table.ts";
+import { type ResourceView, type Snapshot, viewOf } from "../../src/mesh/ownership/snapshot.ts";
+import { DEFAULT_SUBSET, type RouteTable } from "../../src/mesh/ownership/table.ts";
 import { subset, table } from "../support/route-table.ts";
 
 export const PLACES = ["a", "b"];

@@ -1,6 +1,6 @@
 // Schedules of some thirty steps, which the searches of model.test.ts reach too rarely. Each broke a core without the rule in its name.
 import { it } from "vitest";
-import { DEFAULT_SUBSET } from "../../src/route/table.ts";
+import { DEFAULT_SUBSET } from "../../src/mesh/ownership/table.ts";
 import { atRest, withTwoLeaders } from "./calm.ts";
 import { expectOneWriter } from "./checks.ts";
 import { BLUE } from "./rules.ts";

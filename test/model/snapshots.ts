@@ -1,6 +1,6 @@
 // Equal snapshots and tables of a model are one object each, as the manager's shared tables are: planning remembers by object.
-import type { Snapshot } from "../../src/route/snapshot.ts";
-import type { RouteTable } from "../../src/route/table.ts";
+import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
+import type { RouteTable } from "../../src/mesh/ownership/table.ts";
 import { tableHash } from "../../src/wire/table-codec.ts";
 
 const tables = new Map<string, RouteTable>();

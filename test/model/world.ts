@@ -8,8 +8,8 @@ import type { StreamState } from "../../src/mesh/link/manager-stream.ts";
 import { type Dialog, NEW_DIALOG } from "../../src/mesh/link/proxy-dialog.ts";
 import type { ProxyRecord } from "../../src/mesh/link/proxy-record.ts";
 import { NO_ROUTES, type ProxyRoutes, type RoutesEvent } from "../../src/mesh/link/proxy-routes.ts";
-import type { Snapshot } from "../../src/route/snapshot.ts";
-import { DEFAULT_SUBSET } from "../../src/route/table.ts";
+import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
+import { DEFAULT_SUBSET } from "../../src/mesh/ownership/table.ts";
 import type { ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
 
 export interface World {

@@ -2,7 +2,7 @@
 import { RE2JS } from "re2js";
 import { buildTable } from "../../src/manager/apps/compile/build-table.ts";
 import type { Matches, NamespaceFacts, RouteSpec } from "../../src/manager/apps/compile/route-spec.ts";
-import type { RouteTable } from "../../src/route/table.ts";
+import type { RouteTable } from "../../src/mesh/ownership/table.ts";
 
 export function compileNow(route: RouteSpec, namespaces: readonly NamespaceFacts[]): RouteTable {
   const compiled = new Map(route.expressions.map((expression) => [expression, RE2JS.compile(expression)]));

@@ -2,6 +2,7 @@
 import { silentLogger } from "../../src/base/log.ts";
 import { encodingOf } from "../../src/kube/codec/content-negotiation.ts";
 import { StatusError } from "../../src/kube/status.ts";
+import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { Call } from "../../src/proxy/call/call.ts";
 import type { Reply } from "../../src/proxy/http/handler.ts";
 import { election } from "../../src/proxy/outbound/election/election.ts";
@@ -9,7 +10,6 @@ import { createLockGate, lockGate } from "../../src/proxy/outbound/election/lock
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { NO_MEMORY } from "../../src/proxy/session/memory.ts";
 import { type LockAccess, NO_REPORTS, type ReportSink, type UnnamedLock } from "../../src/proxy/session/session.ts";
-import type { Snapshot } from "../../src/route/snapshot.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { type CallOptions, callOf, fakeUpstream, jsonReply } from "./layer-call.ts";
 import { routes } from "./test-routes.ts";

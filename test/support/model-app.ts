@@ -6,8 +6,8 @@ import type { AppPod } from "../../src/manager/facts/app-pods.ts";
 import { type ProxyFacts, podKey } from "../../src/manager/facts/proxy-facts.ts";
 import { type AppPlan, type Issue, nextIssue, planApp } from "../../src/manager/plan/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
-import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/route/snapshot.ts";
-import type { ResourceMatch, RouteTable } from "../../src/route/table.ts";
+import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/mesh/ownership/snapshot.ts";
+import type { ResourceMatch, RouteTable } from "../../src/mesh/ownership/table.ts";
 import { NO_REPORTS } from "../../src/wire/messages.ts";
 import { sharded as shardedRule, subset as subsetRule, table } from "./route-table.ts";
 

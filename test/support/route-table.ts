@@ -1,7 +1,7 @@
 // Shorthand for route tables in tests: rules in a few words, namespaces by the rules that contain them.
 
-import { NO_CALLER_POLICY, type Snapshot } from "../../src/route/snapshot.ts";
-import type { ResourceMatch, RetainedClass, RouteRule, RouteTable } from "../../src/route/table.ts";
+import { NO_CALLER_POLICY, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
+import type { ResourceMatch, RetainedClass, RouteRule, RouteTable } from "../../src/mesh/ownership/table.ts";
 import { parseTerms } from "../localkube/parse-terms.ts";
 
 /** All resources of one group. */

@@ -9,7 +9,7 @@ import { planApp } from "../../src/manager/plan/plan-app.ts";
 import { appStatus } from "../../src/manager/status/app-status.ts";
 import type { StatusFacts } from "../../src/manager/status/facts.ts";
 import { routeOf } from "../../src/manager/virtual-app/route-rules.ts";
-import type { Snapshot } from "../../src/route/snapshot.ts";
+import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { compileNow } from "./compile-now.ts";
 import { proxyFacts } from "./pod-facts.ts";
 import { specOf } from "./source-apps.ts";

@@ -1,6 +1,6 @@
 // Snapshots of one small app for the proxy's tests: subset "blue" owns the namespaces that the test names, and the default
 // subset owns all others.
-import type { Snapshot } from "../../src/route/snapshot.ts";
+import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { retained as retainedClass, snapshot, subset, table } from "./route-table.ts";
 import { VIRTUAL_APP_WORDS } from "./source-words.ts";
 

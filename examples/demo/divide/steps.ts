@@ -2,9 +2,9 @@
 import { MeshError } from "../../../src/base/errors.ts";
 import { CONFIG_MAPS, NAMESPACES } from "../../../src/kube/client/resources.ts";
 import { isStatus } from "../../../src/kube/status.ts";
-import { lockNameFor } from "../../../src/route/lock.ts";
-import { DEFAULT_SUBSET } from "../../../src/route/table.ts";
-import { subsetDisplayName } from "../../../src/route/words.ts";
+import { lockNameFor } from "../../../src/mesh/ownership/lock.ts";
+import { DEFAULT_SUBSET } from "../../../src/mesh/ownership/table.ts";
+import { subsetDisplayName } from "../../../src/mesh/ownership/words.ts";
 import { check, type Stage } from "../act.ts";
 import { FOOS } from "../manifests.ts";
 import type { DemoPod } from "../pods.ts";

@@ -1,6 +1,6 @@
 // Formats the tables of the act as lines of text. Pure. Golden tests check it.
-import { DEFAULT_SUBSET } from "../../../src/route/table.ts";
-import { subsetDisplayName } from "../../../src/route/words.ts";
+import { DEFAULT_SUBSET } from "../../../src/mesh/ownership/table.ts";
+import { subsetDisplayName } from "../../../src/mesh/ownership/words.ts";
 import { type Cell, countedLines, type Paint, type Style, tableLines, verdictLines } from "../table.ts";
 
 /** One served namespace with its Foos. */

@@ -1,6 +1,6 @@
 // Reads the present state of the act: the root's status, and who reconciled which Foo.
 import { SHARDING_CONFIGS } from "../../../src/api/resources.ts";
-import { DEFAULT_DISPLAY_NAME } from "../../../src/route/words.ts";
+import { DEFAULT_DISPLAY_NAME } from "../../../src/mesh/ownership/words.ts";
 import { FOOS } from "../manifests.ts";
 import type { World } from "../world.ts";
 import type { Facts } from "./view.ts";

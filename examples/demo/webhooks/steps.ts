@@ -1,6 +1,6 @@
 // The steps of the act after the first, and its judgement: the webhook of the owner's pod answers, whichever pod is called.
 import { NAMESPACES } from "../../../src/kube/client/resources.ts";
-import { DEFAULT_SUBSET } from "../../../src/route/table.ts";
+import { DEFAULT_SUBSET } from "../../../src/mesh/ownership/table.ts";
 import { check, type Stage } from "../act.ts";
 import { FOOS, type Foo } from "../manifests.ts";
 import type { DemoPod } from "../pods.ts";

@@ -1,6 +1,6 @@
 // Formats the state of the act: each Foo, the pod that got the call, and the pod whose webhook has defaulted it. Pure.
-import { DEFAULT_SUBSET } from "../../../src/route/table.ts";
-import { subsetDisplayName } from "../../../src/route/words.ts";
+import { DEFAULT_SUBSET } from "../../../src/mesh/ownership/table.ts";
+import { subsetDisplayName } from "../../../src/mesh/ownership/words.ts";
 import { type Paint, tableLines } from "../table.ts";
 
 export interface FooRow {

@@ -5,7 +5,7 @@ import { ROUTES_FINALIZER } from "../../api/app-status.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import { DEFAULT_SUBSET, type RouteTable } from "../../route/table.ts";
+import { DEFAULT_SUBSET, type RouteTable } from "../../mesh/ownership/table.ts";
 import { setFinalizer } from "../../runtime/finalizer.ts";
 import { formatRequest, type Request, type Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";

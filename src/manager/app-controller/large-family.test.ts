@@ -2,8 +2,8 @@
 import { expect, it, vi } from "vitest";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { group } from "../../../test/support/route-table.ts";
-import { NO_CALLER_POLICY, type Snapshot } from "../../route/snapshot.ts";
-import type { RouteTable } from "../../route/table.ts";
+import { NO_CALLER_POLICY, type Snapshot } from "../../mesh/ownership/snapshot.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { buildTable } from "../apps/compile/build-table.ts";
 import type { RouteSpec } from "../apps/compile/route-spec.ts";

@@ -1,8 +1,8 @@
 // Who owns a namespace by a route table, so that two tables can be compared. Pure. The result is approximate:
 // it covers the resources that a rule names and one other resource, and ignores the labels of objects.
 import type { GroupResource } from "../../kube/types.ts";
-import { type Owner, ownersOf } from "../../route/owners.ts";
-import { type RouteTable, resourcesIn } from "../../route/table.ts";
+import { type Owner, ownersOf } from "../../mesh/ownership/owners.ts";
+import { type RouteTable, resourcesIn } from "../../mesh/ownership/table.ts";
 
 /** A group and resource that only wildcards match. */
 const UNNAMED = "nothing.ctrlmesh.kruise.io";

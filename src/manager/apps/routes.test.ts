@@ -9,7 +9,7 @@ import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import { systemClock } from "../../base/clock.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import type { RouteTable } from "../../route/table.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import { createStore } from "../../runtime/store.ts";
 import { createVirtualAppSource } from "../virtual-app/virtual-app-source.ts";
 import type { SourceObject } from "./app.ts";

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import type { RouteTable } from "../../route/table.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { App, AppRef, AppSpec, Source } from "./app.ts";

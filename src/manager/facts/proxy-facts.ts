@@ -1,6 +1,6 @@
 // The facts that the manager knows about one proxy, by the key of its pod. The registry of proxies creates
 // them.
-import type { Snapshot } from "../../route/snapshot.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import type { Reports } from "../../wire/messages.ts";
 
 /** "namespace/name" of a pod. */

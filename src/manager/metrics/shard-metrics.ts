@@ -2,8 +2,8 @@
 // with it.
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
-import { DEFAULT_SUBSET } from "../../route/table.ts";
-import { subsetOfDisplayName } from "../../route/words.ts";
+import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
+import { subsetOfDisplayName } from "../../mesh/ownership/words.ts";
 import type { App, AppRef, Apps } from "../apps/app.ts";
 
 export interface ShardMoves {

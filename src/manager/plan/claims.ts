@@ -3,9 +3,9 @@
 // while the pod lives or the API server may accept its token.
 
 import { remember, rememberNames } from "../../base/remember.ts";
-import { placePairs } from "../../route/place-lists.ts";
-import type { AppRef, Snapshot } from "../../route/snapshot.ts";
-import { DEFAULT_SUBSET, isFencedIn, type RouteTable } from "../../route/table.ts";
+import { placePairs } from "../../mesh/ownership/place-lists.ts";
+import type { AppRef, Snapshot } from "../../mesh/ownership/snapshot.ts";
+import { DEFAULT_SUBSET, isFencedIn, type RouteTable } from "../../mesh/ownership/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "../facts/proxy-facts.ts";
 import { classFacts, classNumber } from "./class-facts.ts";

@@ -10,8 +10,8 @@
 
 import { remember } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
-import type { AppRef, Snapshot } from "../../route/snapshot.ts";
-import { classIn, limitsOf, namespacesOf, type RouteRule, type RouteTable } from "../../route/table.ts";
+import type { AppRef, Snapshot } from "../../mesh/ownership/snapshot.ts";
+import { classIn, limitsOf, namespacesOf, type RouteRule, type RouteTable } from "../../mesh/ownership/table.ts";
 import { tableHash } from "../../wire/table-codec.ts";
 import { createClasses } from "../apps/compile/build-table.ts";
 import type { AppPod } from "../facts/app-pods.ts";

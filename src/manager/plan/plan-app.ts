@@ -4,10 +4,10 @@
 import { createHash } from "node:crypto";
 import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
 import { remember, rememberNames } from "../../base/remember.ts";
-import { countNamespaces } from "../../route/place-lists.ts";
-import type { AppRef, Snapshot } from "../../route/snapshot.ts";
-import type { RouteTable } from "../../route/table.ts";
-import type { SourceWords } from "../../route/words.ts";
+import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
+import type { AppRef, Snapshot } from "../../mesh/ownership/snapshot.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
+import type { SourceWords } from "../../mesh/ownership/words.ts";
 import { type RouteContent, routeDigest } from "../../wire/route-type.ts";
 import type { AppSpec } from "../apps/app.ts";
 import type { AppPod } from "../facts/app-pods.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { modelApp } from "../../../test/support/model-app.ts";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { group, snapshot, subset, table } from "../../../test/support/route-table.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import type { FactsOf } from "../facts/proxy-facts.ts";
 import { isDissolved, planDissolution } from "./plan-dissolution.ts";
 

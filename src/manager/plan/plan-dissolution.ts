@@ -11,8 +11,8 @@
 // Pods retain what they lose meanwhile, even with `onLoss: InPlace`. They own it again at the end, so no
 // operator sees deletions and no pod needs a restart. The plan does not wait for pods without a proxy, which
 // may write everything.
-import { type AppRef, NO_CALLER_POLICY } from "../../route/snapshot.ts";
-import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../../route/table.ts";
+import { type AppRef, NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
+import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../../mesh/ownership/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
 import { goneClaims, isOfApp, isOver, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";

@@ -9,8 +9,8 @@ import {
   validateTrafficPolicy,
 } from "../../api/traffic-policy.ts";
 import type { ResourcePolicyRuleSpec } from "../../api/traffic-rules.ts";
+import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import type { AdmissionRule, LimiterSpec, LimitRule, RequestMatch, ResourceRule } from "../../policy/policy.ts";
-import { subsetDisplayName } from "../../route/words.ts";
 import { createPolicyKind, perOf } from "./policy-kind.ts";
 
 export const trafficPolicies = createPolicyKind({

@@ -1,6 +1,6 @@
 // Finds the reason why the next pod of an app cannot be restarted yet. Pure. Invariant: every wait for a pod that
 // has never run ends, because there may never be a node for it.
-import { ownerText } from "../../route/words.ts";
+import { ownerText } from "../../mesh/ownership/words.ts";
 import { needsRestart, type RestartPod } from "./restart-pods.ts";
 import type { RestartReason } from "./restart-record.ts";
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { appPod } from "../../../test/support/pod-facts.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
-import type { RouteTable } from "../../route/table.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { needsRestart, restartPods } from "./restart-pods.ts";
 

@@ -1,6 +1,6 @@
 // The pods of an app, with the facts that a restart needs. Pure.
-import type { Snapshot } from "../../route/snapshot.ts";
-import type { RouteTable } from "../../route/table.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { type FactsOf, podKey } from "../facts/proxy-facts.ts";
 import type { AppPlan } from "../plan/plan-app.ts";

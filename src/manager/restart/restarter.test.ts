@@ -6,7 +6,7 @@ import { VIRTUAL_APP_WORDS } from "../../../test/support/source-words.ts";
 import { createLogger } from "../../base/log.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
-import type { RouteTable } from "../../route/table.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { createEvictor, type EvictorOptions } from "./evictor.ts";
 import type { RestartStep } from "./restart-plan.ts";

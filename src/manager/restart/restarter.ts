@@ -7,7 +7,7 @@ import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import { ownerText } from "../../route/words.ts";
+import { ownerText } from "../../mesh/ownership/words.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest, type Request, type Result } from "../../runtime/reconciler.ts";
 import type { AppPod } from "../facts/app-pods.ts";

@@ -2,7 +2,7 @@
 // Invariants: one pod at a time, shard by shard, and in a shard the leader last. Pods of later shards, or of
 // those that are not rolled out, block nothing. The progress follows from the pods, so neither a restart of the manager nor another revision midway needs state.
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
-import { subsetDisplayName } from "../../route/words.ts";
+import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import type { EventType } from "../../runtime/events.ts";
 import { compareNames } from "../sharding/shards.ts";
 import { type RolloutFacts, type RolloutStatus, type RollPod, type RollRecord, recordOf } from "./roll-facts.ts";

@@ -8,7 +8,7 @@ import { STATEFUL_SETS, type StatefulSet } from "../../kube/client/resources.ts"
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { proxyFacts } from "../../../test/support/pod-facts.ts";
 import { MAX_FAMILY_PODS } from "../../api/sharding-config.ts";
 import type { Pod } from "../../kube/client/resources.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { planRollout, rolloutEvents } from "./plan-rollout.ts";
 import { rollPods, wantedPodNames } from "./roll-facts.ts";
 

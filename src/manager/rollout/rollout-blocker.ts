@@ -1,5 +1,5 @@
 // Finds the reason why a rollout cannot go on yet. Pure.
-import { subsetDisplayName } from "../../route/words.ts";
+import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import { LEADER_UNKNOWN_MS } from "../restart/restart-blocker.ts";
 import type { RolloutFacts, RollPod } from "./roll-facts.ts";
 

@@ -6,7 +6,7 @@ import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
 import { plainText } from "../../base/plain-text.ts";
 import type { Delivery } from "../../mesh/link/delivery.ts";
 import type { ProxyRecord } from "../../mesh/link/proxy-record.ts";
-import type { RouteTable } from "../../route/table.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import { MAX_SHARES } from "../../wire/budget-type.ts";
 import type {
   BacklogMessage,

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { claimsOf } from "../../../test/support/updates.ts";
-import type { RouteTable } from "../../route/table.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import { ROUTE_MESSAGE } from "../../wire/load-proto.ts";
 import type { ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts";
 import { namedRoute, ROUTE, routeDigest } from "../../wire/route-type.ts";

@@ -4,8 +4,8 @@
 import type { Clock } from "../../base/clock.ts";
 import type { RouteClaims } from "../../mesh/link/proxy-record.ts";
 import { claimsFrom } from "../../mesh/link/registration.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
-import type { RouteTable } from "../../route/table.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
 import { MAX_DECODED_BYTES } from "../../wire/load-proto.ts";
 import type { ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts";

@@ -4,7 +4,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { createFairBudget } from "../../base/fair-budget.ts";
 import type { Updates } from "../../mesh/link/delivery.ts";
-import type { RouteTable } from "../../route/table.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import type { ManagerMessage, UpdateMessage } from "../../wire/messages.ts";
 import { tableHash } from "../../wire/table-codec.ts";
 

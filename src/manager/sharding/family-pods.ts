@@ -6,7 +6,7 @@ import { canaryShardName, MAX_NORMAL_SHARDS, normalShardName, POD_NAME } from ".
 import { type Pod, REVISION_LABEL } from "../../kube/client/resources.ts";
 import { type Labels, matchesSelector, termsOfSelector } from "../../kube/label-selector.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../../kube/types.ts";
-import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import type { PodSelection } from "../apps/app.ts";
 import { isReadyToStay } from "../facts/app-pods.ts";
 import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";

@@ -4,7 +4,7 @@
 import { createResourceIndex } from "../../api/resource-match.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
-import type { ResourceMatch, RouteRule } from "../../route/table.ts";
+import type { ResourceMatch, RouteRule } from "../../mesh/ownership/table.ts";
 import type { RouteSpec } from "../apps/compile/route-spec.ts";
 import { computedKeys, type FamilyShards, type NamespaceTest, type Shard, type ShardRule } from "./shards.ts";
 

@@ -3,7 +3,7 @@ import { compileNow } from "../../../test/support/compile-now.ts";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import { formatProblem } from "../../api/problems.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
-import { ownersOf } from "../../route/owners.ts";
+import { ownersOf } from "../../mesh/ownership/owners.ts";
 import type { App, Surroundings } from "../apps/app.ts";
 import { comparedOwners, isSameOwner } from "../apps/namespace-owners.ts";
 import { childrenOf } from "./children.ts";

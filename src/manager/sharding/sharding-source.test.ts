@@ -4,8 +4,8 @@ import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { NAMESPACE } from "../../api/sharding-keys.ts";
 import { resourceName } from "../../kube/client/resource.ts";
-import { ownersOf } from "../../route/owners.ts";
-import { ownerText } from "../../route/words.ts";
+import { ownersOf } from "../../mesh/ownership/owners.ts";
+import { ownerText } from "../../mesh/ownership/words.ts";
 import type { App } from "../apps/app.ts";
 import { createShardingSource, labelledResources } from "./sharding-source.ts";
 

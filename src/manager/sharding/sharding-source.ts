@@ -9,8 +9,8 @@ import { AUTO_SHARDING_ROOT, normalShardName } from "../../api/sharding-keys.ts"
 import { resourceName } from "../../kube/client/resource.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
-import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
+import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import type { App, AppSpec, AppWords, Source } from "../apps/app.ts";
 import { type Family, familiesOf, familyNameOf } from "./family.ts";
 import { createFamilyMemory } from "./family-memory.ts";

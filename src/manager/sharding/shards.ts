@@ -6,7 +6,7 @@ import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { NAMESPACE, SHARD, SHARD_HASH } from "../../api/sharding-keys.ts";
 import { formatTerms, type LabelTerm, termsOfSelector } from "../../kube/label-selector.ts";
 import { placeHash } from "../../kube/place.ts";
-import type { ResourceMatch } from "../../route/table.ts";
+import type { ResourceMatch } from "../../mesh/ownership/table.ts";
 import { childrenOf, homeShard, shardPlacer } from "./children.ts";
 import type { Placement } from "./placement.ts";
 

@@ -2,9 +2,9 @@
 // Pure. Invariant: their size is bounded by the number of subsets.
 import type { AppStatus } from "../../api/app-status.ts";
 import { isInClusterScope } from "../../kube/place.ts";
-import { lockNameFor } from "../../route/lock.ts";
-import { countNamespaces, namespacesByClass } from "../../route/place-lists.ts";
-import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../../route/table.ts";
+import { lockNameFor } from "../../mesh/ownership/lock.ts";
+import { countNamespaces, namespacesByClass } from "../../mesh/ownership/place-lists.ts";
+import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../../mesh/ownership/table.ts";
 import type { AppPod } from "../facts/app-pods.ts";
 import { classFacts, createHolders, FIRST_CLASS } from "../plan/class-facts.ts";
 import { countGaps } from "../sharding/family-status.ts";

@@ -7,7 +7,7 @@
 //   Granting   => Paused       the pause keeps namespaces from moving
 //   *          => Dissolving   the app is being deleted
 import { type HandoverStatus, type LastHandover, MAX_PARTIES, type Phase } from "../../api/app-status.ts";
-import { DEFAULT_SUBSET } from "../../route/table.ts";
+import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { undissolvedPods } from "../plan/plan-dissolution.ts";
 import type { Wait } from "../plan/plan-fences.ts";
 import type { Counts, Gain } from "./counts.ts";

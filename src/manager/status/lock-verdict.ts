@@ -2,9 +2,9 @@
 // refuses an object that looks like another lock. Pure. A Role with `resourceNames` names only the operator's
 // own lock: without this condition, users would notice that only by a canary that never leads.
 import { plainTexts } from "../../base/plain-text.ts";
-import { lockNameFor } from "../../route/lock.ts";
-import { DEFAULT_SUBSET } from "../../route/table.ts";
-import { type SourceWords, subsetText, unnamedLockText } from "../../route/words.ts";
+import { lockNameFor } from "../../mesh/ownership/lock.ts";
+import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
+import { type SourceWords, subsetText, unnamedLockText } from "../../mesh/ownership/words.ts";
 import type { LockAccessMessage } from "../../wire/messages.ts";
 import { conditionOf, meshedPods, proxyOf, type StatusFacts, type Verdict } from "./facts.ts";
 

@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { isLaterVersion } from "../../kube/resource-version.ts";
-import { subsetDisplayName, subsetOfDisplayName, subsetText } from "../../route/words.ts";
+import { subsetDisplayName, subsetOfDisplayName, subsetText } from "../../mesh/ownership/words.ts";
 import type { EventRecorder, EventType } from "../../runtime/events.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";

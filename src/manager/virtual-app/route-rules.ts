@@ -4,7 +4,7 @@
 import type { MatchLimitSelector } from "../../api/match-limit-selector.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import { type LabelTerm, matchesSelector, termsOfSelector } from "../../kube/label-selector.ts";
-import type { ResourceMatch, RouteRule } from "../../route/table.ts";
+import type { ResourceMatch, RouteRule } from "../../mesh/ownership/table.ts";
 import type { Matches, NamespaceFacts, RouteSpec } from "../apps/compile/route-spec.ts";
 
 interface NamespaceRule {

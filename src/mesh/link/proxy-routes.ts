@@ -7,7 +7,7 @@
 //   Storing => Held        when the file has the routes, perhaps after some attempts: they are acknowledged
 //   any => Draining        when an update brings other routes, or these once more
 import type { Transition } from "../../base/machine.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
+import type { Snapshot } from "../ownership/snapshot.ts";
 
 export type Stage = "draining" | "settling" | "storing" | "held";
 

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
 import { routes } from "../../../test/support/test-routes.ts";
 import { CAPABILITIES } from "../../../test/support/updates.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
 import type { ResourceMessage } from "../../wire/messages.ts";
 import { claimedRoute } from "../../wire/route-type.ts";
 import { tableFromBytes, tableHash } from "../../wire/table-codec.ts";
+import type { Snapshot } from "../ownership/snapshot.ts";
 import { type Claims, MAX_IN_DOUBT } from "./proxy-routes.ts";
 import { greetingOf } from "./registration.ts";
 

@@ -2,11 +2,11 @@
 // hash. The Welcome asks for the tables that the manager does not know. Pure. Invariant: the manager grants
 // by it, so it never claims less than the proxy may hold, and is never read as less.
 
-import type { Snapshot } from "../../route/snapshot.ts";
-import type { RouteTable } from "../../route/table.ts";
 import type { RegistrationMessage, ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts";
 import { namedRoute } from "../../wire/route-type.ts";
 import { tableHash, tableToBytes } from "../../wire/table-codec.ts";
+import type { Snapshot } from "../ownership/snapshot.ts";
+import type { RouteTable } from "../ownership/table.ts";
 import type { RouteClaims } from "./proxy-record.ts";
 import { type Claims, MAX_IN_DOUBT } from "./proxy-routes.ts";
 

@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import { readJson } from "../../base/json.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import type { ResourceScope } from "../../route/plan-query.ts";
+import type { ResourceScope } from "../../mesh/ownership/plan-query.ts";
 import { addWait, askAsCaller, type Call, type Handler, identityHeaders } from "../call/call.ts";
 import { readBody } from "../http/byte-stream.ts";
 import { CallAbort } from "../http/call-signal.ts";

@@ -6,10 +6,10 @@ import { type Encoding, isCodecError } from "../../kube/codec/codec.ts";
 import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.ts";
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import { StatusError, type StatusReason } from "../../kube/status.ts";
+import type { PlanName } from "../../mesh/ownership/plan-query.ts";
 import type { Permit } from "../../policy/engine/engine.ts";
 import type { Waited } from "../../policy/engine/faults.ts";
 import type { PolicyRequest, Population } from "../../policy/policy-request.ts";
-import type { PlanName } from "../../route/plan-query.ts";
 import { asSource, type ByteSource, discardBody, readBody } from "../http/byte-stream.ts";
 import type * as http from "../http/handler.ts";
 

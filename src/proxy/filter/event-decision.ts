@@ -1,7 +1,7 @@
 // Decides about one watch event by the owners of its objects. Invariant: an event is shown only if the subset
 // owns every object in it (every row of a Table); an event without a readable object is dropped.
 import type { WatchFrame } from "../../kube/codec/codec.ts";
-import { governingPlace, hasOwnLabels, type Ownership, type ResourceView } from "../../route/snapshot.ts";
+import { governingPlace, hasOwnLabels, type Ownership, type ResourceView } from "../../mesh/ownership/snapshot.ts";
 
 type EventAction =
   | { readonly kind: "show" }

@@ -3,7 +3,7 @@
 // waits for the others for longer than a second.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import { isNamespaces } from "../../route/snapshot.ts";
+import { isNamespaces } from "../../mesh/ownership/snapshot.ts";
 
 export interface ReleaseOrder {
   /** A watch begins to ask for what has moved. */

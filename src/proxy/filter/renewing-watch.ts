@@ -5,7 +5,7 @@ import { MeshError } from "../../base/errors.ts";
 import type { Encoding } from "../../kube/codec/codec.ts";
 import type { ListEvent } from "../../kube/codec/list-events.ts";
 import { NEVER } from "../../kube/resource-version.ts";
-import { readViewOf } from "../../route/snapshot.ts";
+import { readViewOf } from "../../mesh/ownership/snapshot.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
 import type { Reply } from "../http/handler.ts";

@@ -3,7 +3,7 @@ import { type CounterCell, createCounterCells } from "../../base/metric-cells.ts
 import { Counter, type Registry } from "../../base/metrics.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import type { PlanName } from "../../route/plan-query.ts";
+import type { PlanName } from "../../mesh/ownership/plan-query.ts";
 
 export type StreamMetrics = ReturnType<typeof createStreamMetrics>;
 

@@ -10,8 +10,8 @@ import {
   type WatchFrame,
 } from "../../kube/codec/codec.ts";
 import { parseResourceVersion } from "../../kube/resource-version.ts";
-import { isHiddenBy } from "../../route/plan-query.ts";
-import { governingPlace, isOwned, type ResourceView, readViewOf } from "../../route/snapshot.ts";
+import { isHiddenBy } from "../../mesh/ownership/plan-query.ts";
+import { governingPlace, isOwned, type ResourceView, readViewOf } from "../../mesh/ownership/snapshot.ts";
 import type { MoveLog } from "../moves/move-log.ts";
 import type { ResourceLog } from "../moves/resource-log.ts";
 import type { Session } from "../session/session.ts";

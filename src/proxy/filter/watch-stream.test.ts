@@ -6,8 +6,8 @@ import { group, objects, snapshot, table } from "../../../test/support/route-tab
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { createRegistry } from "../../base/metrics.ts";
-import type { HidingQuery } from "../../route/plan-query.ts";
-import { readViewOf } from "../../route/snapshot.ts";
+import type { HidingQuery } from "../../mesh/ownership/plan-query.ts";
+import { readViewOf } from "../../mesh/ownership/snapshot.ts";
 import { TOLD_NOTHING } from "../moves/known.ts";
 import { createMoveLog } from "../moves/move-log.ts";
 import { createEnforcer } from "../session/enforcer.ts";

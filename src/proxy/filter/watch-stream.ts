@@ -4,7 +4,7 @@
 import type { Random, Timer } from "../../base/clock.ts";
 import { createFrameSplitter, type Encoding, type FrameSplitter } from "../../kube/codec/codec.ts";
 import { NEVER } from "../../kube/resource-version.ts";
-import { isHiddenBy } from "../../route/plan-query.ts";
+import { isHiddenBy } from "../../mesh/ownership/plan-query.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { asError } from "../http/tap.ts";
 import { hasMoved, type Known } from "../moves/known.ts";

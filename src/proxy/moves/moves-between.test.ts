@@ -13,8 +13,8 @@ import {
   table,
 } from "../../../test/support/route-table.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
-import { readViewOf, type Snapshot } from "../../route/snapshot.ts";
-import type { RouteRule } from "../../route/table.ts";
+import { readViewOf, type Snapshot } from "../../mesh/ownership/snapshot.ts";
+import type { RouteRule } from "../../mesh/ownership/table.ts";
 import { enforced } from "../session/enforcer.ts";
 import { MAX_NAMED, type Moves, movesBetween } from "./moves-between.ts";
 

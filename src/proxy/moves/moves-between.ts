@@ -3,9 +3,9 @@
 // the same class before and after are compared once.
 import { CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import { servesAlike } from "../../route/callers.ts";
-import { ownsUnknown } from "../../route/plan-query.ts";
-import { type Ownership, type ResourceView, readViewOf } from "../../route/snapshot.ts";
+import { servesAlike } from "../../mesh/ownership/callers.ts";
+import { ownsUnknown } from "../../mesh/ownership/plan-query.ts";
+import { type Ownership, type ResourceView, readViewOf } from "../../mesh/ownership/snapshot.ts";
 import type { Enforced } from "../session/session.ts";
 
 export interface Moves {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type CallOptions, callOf, fakeUpstream } from "../../../test/support/layer-call.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { routes } from "../../../test/support/test-routes.ts";
-import { type CallerPolicy, NO_CALLER_POLICY } from "../../route/snapshot.ts";
+import { type CallerPolicy, NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { caller } from "./caller.ts";

@@ -7,12 +7,12 @@ import { formatTerms } from "../../kube/label-selector.ts";
 import { isEndless, isListOrWatch, isWatch } from "../../kube/request-kind.ts";
 import { NEVER, parseResourceVersion } from "../../kube/resource-version.ts";
 import { StatusError } from "../../kube/status.ts";
-import { excludedBy } from "../../route/callers.ts";
-import { isReview } from "../../route/decide.ts";
-import { NO_OBJECT } from "../../route/owners.ts";
-import { joinSelectors } from "../../route/plan-query.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
-import { excludedText } from "../../route/words.ts";
+import { excludedBy } from "../../mesh/ownership/callers.ts";
+import { isReview } from "../../mesh/ownership/decide.ts";
+import { NO_OBJECT } from "../../mesh/ownership/owners.ts";
+import { joinSelectors } from "../../mesh/ownership/plan-query.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
+import { excludedText } from "../../mesh/ownership/words.ts";
 import {
   askReadableCollection,
   type Call,

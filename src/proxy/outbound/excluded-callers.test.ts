@@ -5,7 +5,7 @@ import { type CallOptions, callOf, fakeUpstream, jsonReply, namesOf, textOf } fr
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { StatusError } from "../../kube/status.ts";
-import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
+import { NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
 import type { Call } from "../call/call.ts";
 import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";

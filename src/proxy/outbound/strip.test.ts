@@ -3,7 +3,7 @@ import { type CallOptions, callOf, fakeUpstream, jsonReply, textOf } from "../..
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { codecError } from "../../kube/codec/codec.ts";
-import { NO_CALLER_POLICY } from "../../route/snapshot.ts";
+import { NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
 import type { Call } from "../call/call.ts";
 import { lenientFilter } from "../filter/filtered-body.ts";
 import type { ByteSource } from "../http/byte-stream.ts";

@@ -2,7 +2,7 @@
 // server answers. The layers note in its record what they decide.
 import type { ReviewSubject } from "../../kube/admission-review.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";
-import type { Recipient } from "../../route/route-review.ts";
+import type { Recipient } from "../../mesh/ownership/route-review.ts";
 import type { CallNotes, HttpCall, Layer, Reply, ReplyHeaders } from "../http/handler.ts";
 
 /** What became of a call; a label value in metrics. */

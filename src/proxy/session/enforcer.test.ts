@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { group, limit, objects, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { routes } from "../../../test/support/test-routes.ts";
-import type { Reach } from "../../route/decide.ts";
-import type { RouteTable } from "../../route/table.ts";
+import type { Reach } from "../../mesh/ownership/decide.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import { createEnforcer } from "./enforcer.ts";
 
 describe("the snapshot in force", () => {

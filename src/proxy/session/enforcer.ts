@@ -1,8 +1,8 @@
 // The enforced snapshot and the writes in flight. Invariant: `whenDrained` runs its callback only when no
 // write is in flight that the snapshot refuses; writes to retained namespaces count as refused.
 import type { GroupResource } from "../../kube/types.ts";
-import { isWithin, type WriteReach } from "../../route/decide.ts";
-import { indexRetained, type ResourceView, type Snapshot, viewOf } from "../../route/snapshot.ts";
+import { isWithin, type WriteReach } from "../../mesh/ownership/decide.ts";
+import { indexRetained, type ResourceView, type Snapshot, viewOf } from "../../mesh/ownership/snapshot.ts";
 import type { ChangeListener, Enforced, Session } from "./session.ts";
 
 export interface Enforcer extends Session {

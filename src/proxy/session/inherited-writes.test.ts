@@ -5,7 +5,7 @@ import { wholeUpdate } from "../../../test/support/updates.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
 import { INHERITED_WRITES_MS } from "../../mesh/link/proxy-routes.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { createEnforcer } from "./enforcer.ts";
 import { createRouteHandler } from "./route-handler.ts";
 import { createSessionMetrics } from "./session-metrics.ts";

@@ -4,7 +4,7 @@ import { routes } from "../../../test/support/test-routes.ts";
 import { deltaUpdate, wholeUpdate } from "../../../test/support/updates.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { ROUTE_DELTA_MESSAGE } from "../../wire/load-proto.ts";
 import type { RouteDeltaMessage, UpdateMessage } from "../../wire/messages.ts";
 import { createEnforcer } from "./enforcer.ts";

@@ -15,8 +15,8 @@ import {
   stepRoutes,
 } from "../../mesh/link/proxy-routes.ts";
 import { readUpdate } from "../../mesh/link/read-update.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
-import { subsetDisplayName } from "../../route/words.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
+import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import type { PodRef, UpdateMessage } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { Enforcer } from "./enforcer.ts";

@@ -3,8 +3,8 @@
 import type { Runnable } from "../../base/lifecycle.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import type { WriteReach } from "../../route/decide.ts";
-import type { ResourceView, Snapshot } from "../../route/snapshot.ts";
+import type { WriteReach } from "../../mesh/ownership/decide.ts";
+import type { ResourceView, Snapshot } from "../../mesh/ownership/snapshot.ts";
 import type { LockAccessMessage, UnnamedLockMessage } from "../../wire/messages.ts";
 import type { Policies } from "../policies/policies.ts";
 import type { LockMemory, MovesMemory } from "./memory.ts";

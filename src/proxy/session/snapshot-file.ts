@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import type { Snapshot } from "../../route/snapshot.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import type { PodRef } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { isSamePod, OWNER, type StateFolder } from "../state/state-folder.ts";

@@ -11,7 +11,7 @@ export interface StandIn {
 
 export const OBJECT_PATH = "/api/v1/namespaces/own-0/configmaps/object-0";
 export const LIST_PATH = "/api/v1/configmaps";
-/** Of the list. Few enough that the proxy sends one list (route/plan-lists.ts). */
+/** Of the list. Few enough that the proxy sends one list (mesh/ownership/plan-lists.ts). */
 const OBJECTS = 300;
 /** With it an object has an ordinary size, 1 KB. */
 const TEXT = "a line of an ordinary length\n".repeat(28);

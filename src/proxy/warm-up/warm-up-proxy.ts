@@ -6,7 +6,7 @@ import { Registry } from "../../base/metrics.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import { JSON_TYPE } from "../../kube/media-types.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
-import { NO_CALLER_POLICY, type Snapshot } from "../../route/snapshot.ts";
+import { NO_CALLER_POLICY, type Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { createApiServer } from "../api-server/api-server.ts";
 import { createRecord } from "../call/call.ts";
 import { readBody } from "../http/byte-stream.ts";
@@ -28,7 +28,7 @@ export interface WarmUpProxy {
 }
 
 const OWN_NAMESPACES = ["own-0", "own-1"];
-/** More than a query excludes by name (route/plan-query.ts), so that the proxy filters the list. */
+/** More than a query excludes by name (mesh/ownership/plan-query.ts), so that the proxy filters the list. */
 const OTHER_NAMESPACES = Array.from({ length: 20 }, (_, index) => `other-${index}`);
 const ROUTES: Snapshot = {
   version: 1,

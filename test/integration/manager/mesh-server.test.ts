@@ -14,7 +14,7 @@ import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/se
 import type { Leadership } from "../../../src/manager/server/proxy-stream.ts";
 import type { ProxyVerdict } from "../../../src/mesh/link/manager-stream.ts";
 import { greetingOf } from "../../../src/mesh/link/registration.ts";
-import type { Snapshot } from "../../../src/route/snapshot.ts";
+import type { Snapshot } from "../../../src/mesh/ownership/snapshot.ts";
 import { ROUTE_DELTA_MESSAGE } from "../../../src/wire/load-proto.ts";
 import type { ManagerMessage } from "../../../src/wire/messages.ts";
 import { ROUTE } from "../../../src/wire/route-type.ts";

@@ -3,7 +3,7 @@
 // or with the next slice if it is no longer wanted.
 import type { Clock } from "../../../base/clock.ts";
 import { createFairTurns } from "../../../base/fair-turns.ts";
-import type { RouteTable } from "../../../route/table.ts";
+import type { RouteTable } from "../../../mesh/ownership/table.ts";
 import { buildTable, type EarlierTable } from "./build-table.ts";
 import type { MatchExpressions } from "./expression-matcher.ts";
 import type { NamespaceFacts, RouteSpec } from "./route-spec.ts";

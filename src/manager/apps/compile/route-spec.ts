@@ -2,7 +2,7 @@
 // compilation. Pure.
 import type { Labels } from "../../../kube/label-selector.ts";
 import type { KubeObject } from "../../../kube/types.ts";
-import type { ResourceMatch, RouteRule } from "../../../route/table.ts";
+import type { ResourceMatch, RouteRule } from "../../../mesh/ownership/table.ts";
 
 /** The facts about a namespace that rules use. */
 export interface NamespaceFacts {

@@ -3,8 +3,8 @@
 // reachable; a request that cannot be translated is refused; a request keeps one name of the lock to its end.
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
-import { lockNameFor } from "../../../route/lock.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
+import { lockNameFor } from "../../../mesh/ownership/lock.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { isResourceCall, type Layer } from "../../call/call.ts";
 import { endBySnapshot, endWhen } from "../../filter/end-when.ts";
 import { asSource } from "../../http/byte-stream.ts";

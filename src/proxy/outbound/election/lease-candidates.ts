@@ -2,8 +2,8 @@
 // their spec, and the control plane creates the lock for one of them. It knows the lock only by the name that
 // it has upstream. Invariant: no candidate of a subset whose lock is renamed stands for another subset's lock.
 import { StatusError } from "../../../kube/status.ts";
-import { lockNameFor } from "../../../route/lock.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
+import { lockNameFor } from "../../../mesh/ownership/lock.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { noteDecision, type ResourceCall } from "../../call/call.ts";
 
 const WRITES: ReadonlySet<string> = new Set(["create", "update", "patch"]);

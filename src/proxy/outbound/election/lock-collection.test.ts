@@ -3,7 +3,7 @@ import { CONFIGMAPS, LEASES, lease, setupElection } from "../../../../test/suppo
 import { jsonReply, namesOf, textOf } from "../../../../test/support/layer-call.ts";
 import { group, sharded, table } from "../../../../test/support/route-table.ts";
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 
 const EVERYWHERE = "/apis/coordination.k8s.io/v1/leases";
 // What the API server has: the app's three locks, and objects elsewhere that have such names by right.

@@ -21,9 +21,9 @@ import {
   renameFrame,
 } from "../../../kube/codec/codec.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { isForeignLock, lockNameFor } from "../../../route/lock.ts";
-import { joinSelectors } from "../../../route/plan-query.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
+import { isForeignLock, lockNameFor } from "../../../mesh/ownership/lock.ts";
+import { joinSelectors } from "../../../mesh/ownership/plan-query.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { type Call, noteDecision, type ResourceCall, readableEncoding, withParameter } from "../../call/call.ts";
 import { frameStream, listStream } from "../../filter/filtered-body.ts";
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";

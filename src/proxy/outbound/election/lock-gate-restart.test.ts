@@ -9,7 +9,7 @@ import { type Routes, routes } from "../../../../test/support/test-routes.ts";
 import { silentLogger } from "../../../base/log.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import { StatusError } from "../../../kube/status.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import type { ClosedGate, StoredLock } from "../../session/memory.ts";
 import { NO_MEMORY } from "../../session/memory.ts";

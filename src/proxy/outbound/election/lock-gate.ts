@@ -3,9 +3,9 @@
 // no write of a leader reaches the API server, except writes of events and of single leases.
 import type { Clock, Timer } from "../../../base/clock.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { isAct } from "../../../route/decide.ts";
-import { lockNameFor } from "../../../route/lock.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
+import { isAct } from "../../../mesh/ownership/decide.ts";
+import { lockNameFor } from "../../../mesh/ownership/lock.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { type Call, isResourceCall, type Layer, noteDecision, type ResourceCall } from "../../call/call.ts";
 import type { LockMemory } from "../../session/memory.ts";
 import { DEFAULT_LEASE_MS } from "./leader-tracker.ts";

@@ -3,9 +3,9 @@
 import type { Rename } from "../../../kube/codec/codec.ts";
 import { type FieldTerm, formatFieldTerm, parseFieldSelector } from "../../../kube/field-selector.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
-import { isAnyLock, isLockPlace, isLockResource, lockNameFor } from "../../../route/lock.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
-import { DEFAULT_SUBSET } from "../../../route/table.ts";
+import { isAnyLock, isLockPlace, isLockResource, lockNameFor } from "../../../mesh/ownership/lock.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
+import { DEFAULT_SUBSET } from "../../../mesh/ownership/table.ts";
 
 export type LockTouch =
   | { readonly kind: "none" }

@@ -11,7 +11,7 @@ import {
 } from "../../../kube/media-types.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { StatusError } from "../../../kube/status.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import {
   askReadable,
   askUncompressed,

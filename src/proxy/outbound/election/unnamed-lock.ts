@@ -4,9 +4,9 @@ import type { Clock, Timer } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { resourceName } from "../../../kube/client/resource.ts";
 import { isStatus, StatusError } from "../../../kube/status.ts";
-import { isLockResource } from "../../../route/lock.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
-import { unnamedLockText } from "../../../route/words.ts";
+import { isLockResource } from "../../../mesh/ownership/lock.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
+import { unnamedLockText } from "../../../mesh/ownership/words.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { ReportSink, UnnamedLock } from "../../session/session.ts";
 

@@ -5,7 +5,7 @@ import type { Random } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isEndless, isListOrWatch, isProxied } from "../../../kube/request-kind.ts";
-import { decide, isAct, isNamedByBody, reachOf, type WriteReach } from "../../../route/decide.ts";
+import { decide, isAct, isNamedByBody, reachOf, type WriteReach } from "../../../mesh/ownership/decide.ts";
 import {
   createPlanner,
   type Planner,
@@ -13,8 +13,8 @@ import {
   type QueryPlan,
   type ResourceScope,
   WHOLE,
-} from "../../../route/plan-query.ts";
-import { governingPlace, isNamespaces, type LabelFilter } from "../../../route/snapshot.ts";
+} from "../../../mesh/ownership/plan-query.ts";
+import { governingPlace, isNamespaces, type LabelFilter } from "../../../mesh/ownership/snapshot.ts";
 import type { Discovery } from "../../api-server/discovery.ts";
 import { type Call, type Handler, isResourceCall, type Layer, type ResourceCall } from "../../call/call.ts";
 import { endBySnapshot, endReply } from "../../filter/end-when.ts";

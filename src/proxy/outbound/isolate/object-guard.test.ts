@@ -6,8 +6,8 @@ import { fence, group, limit, objects, snapshot, subset, table, unreportedFence 
 import { recordingSink, scriptedSource } from "../../../../test/support/scripted-body.ts";
 import { createRegistry } from "../../../base/metrics.ts";
 import { createStatus, StatusError } from "../../../kube/status.ts";
-import type { Guard } from "../../../route/snapshot.ts";
-import type { RouteRule } from "../../../route/table.ts";
+import type { Guard } from "../../../mesh/ownership/snapshot.ts";
+import type { RouteRule } from "../../../mesh/ownership/table.ts";
 import { type Call, clientsRecord } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";

@@ -8,9 +8,9 @@ import { mediaTypeOf } from "../../../kube/media-types.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { writesWholeObject } from "../../../kube/request-kind.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { refusedByLabels, warnsOnly } from "../../../route/decide.ts";
-import { joinSelectors } from "../../../route/plan-query.ts";
-import { governingPlace, hasOwnLabels, isBindings, type ResourceView } from "../../../route/snapshot.ts";
+import { refusedByLabels, warnsOnly } from "../../../mesh/ownership/decide.ts";
+import { joinSelectors } from "../../../mesh/ownership/plan-query.ts";
+import { governingPlace, hasOwnLabels, isBindings, type ResourceView } from "../../../mesh/ownership/snapshot.ts";
 import {
   askAsCaller,
   askReadable,

@@ -4,7 +4,7 @@ import { isolateDeps } from "../../../../test/support/isolate.ts";
 import { envelope } from "../../../../test/support/kube-protobuf.ts";
 import { type CallOptions, callOf, fakeUpstream, jsonReply } from "../../../../test/support/layer-call.ts";
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import { isolate } from "./isolate.ts";
 

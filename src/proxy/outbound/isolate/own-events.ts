@@ -1,5 +1,5 @@
 // Lets the operator's Events about its lock and its own pod pass in the pods' namespace, whichever subset owns
-// that (src/route/own-events.ts). A patch does not name the subject, and few operators have the right to read
+// that (src/mesh/ownership/own-events.ts). A patch does not name the subject, and few operators have the right to read
 // Events. So the names of the Events that have passed are remembered, and only those may be patched.
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import { tryParseJson } from "../../../base/json.ts";
@@ -7,8 +7,8 @@ import { requestEncodingOf } from "../../../kube/codec/content-negotiation.ts";
 import { readEvent } from "../../../kube/codec/event-reader.ts";
 import { MERGE_PATCH_TYPE, mediaTypeOf, STRATEGIC_MERGE_PATCH_TYPE } from "../../../kube/media-types.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { type EventWrite, eventWriteOf, isOwnSubject, leavesSubject } from "../../../route/own-events.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
+import { type EventWrite, eventWriteOf, isOwnSubject, leavesSubject } from "../../../mesh/ownership/own-events.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { type Handler, noteDecision, type ResourceCall } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";

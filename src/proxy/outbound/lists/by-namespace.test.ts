@@ -8,7 +8,7 @@ import { callOf, jsonReply, textOf } from "../../../../test/support/layer-call.t
 import { recordingSink } from "../../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
 import { MeshError } from "../../../base/errors.ts";
-import { planLists } from "../../../route/plan-lists.ts";
+import { planLists } from "../../../mesh/ownership/plan-lists.ts";
 import { type Call, type CallRecord, clientsRecord, withQuery } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";

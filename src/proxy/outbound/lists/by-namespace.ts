@@ -9,9 +9,9 @@ import { createListJoiner, type Encoding, isCodecError, type Keep } from "../../
 import { watchContentType } from "../../../kube/codec/content-negotiation.ts";
 import { createEventJoiner } from "../../../kube/codec/list-events.ts";
 import type { Version } from "../../../kube/resource-version.ts";
-import { type ListSize, planLists } from "../../../route/plan-lists.ts";
-import { ownsUnknown, type QueryPlan } from "../../../route/plan-query.ts";
-import { governingPlace, isOwned } from "../../../route/snapshot.ts";
+import { type ListSize, planLists } from "../../../mesh/ownership/plan-lists.ts";
+import { ownsUnknown, type QueryPlan } from "../../../mesh/ownership/plan-query.ts";
+import { governingPlace, isOwned } from "../../../mesh/ownership/snapshot.ts";
 import { addWait, createRecord, type Handler, type ResourceCall } from "../../call/call.ts";
 import type { SentRequest } from "../../filter/sent-request.ts";
 import { readAhead } from "../../http/body-sources.ts";

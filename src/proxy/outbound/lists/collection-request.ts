@@ -1,8 +1,8 @@
 // What a list or watch asks for, and whether lists by namespace can answer it. Pure.
 import { isTrue } from "../../../kube/request-info.ts";
 import { NEVER, parseResourceVersion, type Version } from "../../../kube/resource-version.ts";
-import type { ResourceScope } from "../../../route/plan-query.ts";
-import { isNamespaces } from "../../../route/snapshot.ts";
+import type { ResourceScope } from "../../../mesh/ownership/plan-query.ts";
+import { isNamespaces } from "../../../mesh/ownership/snapshot.ts";
 import type { ResourceCall } from "../../call/call.ts";
 import type { CollectionRequest } from "../../filter/sent-request.ts";
 

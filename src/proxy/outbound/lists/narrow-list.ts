@@ -6,8 +6,8 @@ import type { Clock } from "../../../base/clock.ts";
 import { createListFilter, type Encoding, type ItemMeta } from "../../../kube/codec/codec.ts";
 import { parseFieldSelector } from "../../../kube/field-selector.ts";
 import { StatusError } from "../../../kube/status.ts";
-import { isHiddenBy, NO_NAMESPACE, NO_PLAN, planQuery, type QueryPlan, WHOLE } from "../../../route/plan-query.ts";
-import { governingPlace, isOwned, readViewOf } from "../../../route/snapshot.ts";
+import { isHiddenBy, NO_NAMESPACE, NO_PLAN, planQuery, type QueryPlan, WHOLE } from "../../../mesh/ownership/plan-query.ts";
+import { governingPlace, isOwned, readViewOf } from "../../../mesh/ownership/snapshot.ts";
 import {
   askReadableCollection,
   filterReply,

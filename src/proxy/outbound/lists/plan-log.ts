@@ -3,8 +3,8 @@
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { GroupResource } from "../../../kube/types.ts";
-import type { ListChoice, ListSize } from "../../../route/plan-lists.ts";
-import type { PlanName } from "../../../route/plan-query.ts";
+import type { ListChoice, ListSize } from "../../../mesh/ownership/plan-lists.ts";
+import type { PlanName } from "../../../mesh/ownership/plan-query.ts";
 import type { Feature, Lack } from "../../api-server/discovery.ts";
 import type { ResourceCall } from "../../call/call.ts";
 

@@ -7,10 +7,10 @@ import { isBucket } from "../../../kube/place.ts";
 import type { Version } from "../../../kube/resource-version.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { GroupResource } from "../../../kube/types.ts";
-import { RESOURCE_MOVES } from "../../../route/decide.ts";
-import type { ListSize } from "../../../route/plan-lists.ts";
-import { joinSelectors } from "../../../route/plan-query.ts";
-import { isNamespaces, type ResourceView, readViewOf } from "../../../route/snapshot.ts";
+import { RESOURCE_MOVES } from "../../../mesh/ownership/decide.ts";
+import type { ListSize } from "../../../mesh/ownership/plan-lists.ts";
+import { joinSelectors } from "../../../mesh/ownership/plan-query.ts";
+import { isNamespaces, type ResourceView, readViewOf } from "../../../mesh/ownership/snapshot.ts";
 import {
   askReadableCollection,
   type Handler,

@@ -9,7 +9,7 @@ import { recordingSink, scriptedSource } from "../../../../test/support/scripted
 import { answerList, type Server, select } from "../../../../test/support/simulated-server.ts";
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
 import { createRegistry } from "../../../base/metrics.ts";
-import type { Snapshot } from "../../../route/snapshot.ts";
+import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import type { Call } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { createEnforcer } from "../../session/enforcer.ts";

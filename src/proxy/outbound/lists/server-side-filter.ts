@@ -14,8 +14,8 @@ import {
   type QueryPlan,
   type ShardPlan,
   WHOLE,
-} from "../../../route/plan-query.ts";
-import { readViewOf } from "../../../route/snapshot.ts";
+} from "../../../mesh/ownership/plan-query.ts";
+import { readViewOf } from "../../../mesh/ownership/snapshot.ts";
 import type { Feature, ServerFeatures } from "../../api-server/discovery.ts";
 import { type Handler, noteDecision, type ResourceCall, withTarget } from "../../call/call.ts";
 import { type CollectionRequest, NO_SERVER_FILTER, type SentRequest } from "../../filter/sent-request.ts";

@@ -9,7 +9,7 @@ import { callOf, jsonReply } from "../../../../test/support/layer-call.ts";
 import { type RecordingSink, recordingSink } from "../../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
 import { MeshError } from "../../../base/errors.ts";
-import { planLists } from "../../../route/plan-lists.ts";
+import { planLists } from "../../../mesh/ownership/plan-lists.ts";
 import type { Call } from "../../call/call.ts";
 import type { SourceControl } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";

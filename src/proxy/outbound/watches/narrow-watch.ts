@@ -3,8 +3,8 @@
 // knows exactly what a list at its version and the events after that version would show.
 import type { Encoding } from "../../../kube/codec/codec.ts";
 import { NEVER } from "../../../kube/resource-version.ts";
-import { planOf } from "../../../route/decide.ts";
-import { type Planner, type QueryPlan, type ResourceScope, WHOLE } from "../../../route/plan-query.ts";
+import { planOf } from "../../../mesh/ownership/decide.ts";
+import { type Planner, type QueryPlan, type ResourceScope, WHOLE } from "../../../mesh/ownership/plan-query.ts";
 import {
   askReadableCollection,
   createRecord,

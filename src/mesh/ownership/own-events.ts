@@ -1,8 +1,8 @@
 // Events about the operator itself: an elector and an operator report on their lock and on their own pod, in
 // the namespace of the pods, whichever subset owns that. Pure. Invariant: by this rule a write passes only if
 // it creates or patches an Event about the app's own lock or about this pod.
-import type { EventSubject, SubjectField } from "../kube/codec/event-reader.ts";
-import type { ResourceInfo } from "../kube/request-info.ts";
+import type { EventSubject, SubjectField } from "../../kube/codec/event-reader.ts";
+import type { ResourceInfo } from "../../kube/request-info.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 export interface EventWrite {

@@ -1,8 +1,8 @@
 // The places of each class of a route table, and how two tables divide the same places. Pure. Invariant: a
 // table that was made from another one by `withPlaces` shares its lists of all classes that have not changed.
 // So to compare the two costs what has changed, and not what the table has.
-import { remember } from "../base/remember.ts";
-import { BUCKETS, CLUSTER_SCOPE } from "../kube/place.ts";
+import { remember } from "../../base/remember.ts";
+import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
 import type { RouteTable } from "./table.ts";
 
 export type Classes = Pick<RouteTable, "classes" | "classOf">;

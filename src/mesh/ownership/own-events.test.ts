@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseRequestInfo, type ResourceInfo } from "../kube/request-info.ts";
+import { parseRequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import { eventWriteOf, isOwnSubject, leavesSubject } from "./own-events.ts";
 
 const APP = { podNamespace: "shop", lockName: "shop-lock" };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { snapshot, subset, table } from "../../test/support/route-table.ts";
+import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { excludedBy, matchesAgent, servesAlike } from "./callers.ts";
 import { NO_CALLER_POLICY } from "./snapshot.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseTerms } from "../../test/localkube/parse-terms.ts";
+import { parseTerms } from "../../../test/localkube/parse-terms.ts";
 import {
   fence,
   group,
@@ -11,8 +11,8 @@ import {
   subset,
   table,
   unreportedFence,
-} from "../../test/support/route-table.ts";
-import { formatTerms, matchesTerms } from "../kube/label-selector.ts";
+} from "../../../test/support/route-table.ts";
+import { formatTerms, matchesTerms } from "../../kube/label-selector.ts";
 import { isOwnedBy, ownersOf } from "./owners.ts";
 import { matchesResource, type RouteRule } from "./table.ts";
 import { ownerText } from "./words.ts";

@@ -1,7 +1,7 @@
 // What messages, status, metrics and logs call subsets, owners, and the source objects of an app. Pure.
 // Invariant: inside the code and on the wire the default subset's name is "" (DEFAULT_SUBSET), and no spec
 // may name a subset `default`.
-import { CLUSTER_SCOPE, isInClusterScope } from "../kube/place.ts";
+import { CLUSTER_SCOPE, isInClusterScope } from "../../kube/place.ts";
 import type { Owner } from "./owners.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 

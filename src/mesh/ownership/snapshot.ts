@@ -1,9 +1,9 @@
 // The snapshot that one proxy enforces, and the view of one resource that follows from it. Pure. The session
 // caches compiled views, with a new cache for each snapshot.
-import type { ItemMeta } from "../kube/codec/codec.ts";
-import { formatTerms, type Labels, type LabelTerm, matchesTerms } from "../kube/label-selector.ts";
-import { BUCKETS, CLUSTER_SCOPE, clusterPlace, isInClusterScope } from "../kube/place.ts";
-import type { GroupResource } from "../kube/types.ts";
+import type { ItemMeta } from "../../kube/codec/codec.ts";
+import { formatTerms, type Labels, type LabelTerm, matchesTerms } from "../../kube/label-selector.ts";
+import { BUCKETS, CLUSTER_SCOPE, clusterPlace, isInClusterScope } from "../../kube/place.ts";
+import type { GroupResource } from "../../kube/types.ts";
 import { isOwnedBy, type Owner, ownersOf } from "./owners.ts";
 import { isVisibleBy, namespacesOf, type RetainedClass, type RouteTable } from "./table.ts";
 import type { SourceWords } from "./words.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { group, limit, objects, retained, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
-import { BUCKETS, placeHash } from "../kube/place.ts";
-import { parseRequestInfo, type ResourceInfo } from "../kube/request-info.ts";
+import { group, limit, objects, retained, sharded, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { BUCKETS, placeHash } from "../../kube/place.ts";
+import { parseRequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import { type Decision, decide, isAct, isWithin, reachOf } from "./decide.ts";
 import type { ResourceScope } from "./plan-query.ts";
 import { governingPlace, viewOf } from "./snapshot.ts";

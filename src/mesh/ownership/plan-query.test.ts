@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { group, limit, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
+import { group, limit, sharded, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { createPlanner, excludedNamespaces, isHiddenBy, joinSelectors, NO_PLAN, planQuery } from "./plan-query.ts";
 import { type ResourceView, viewOf } from "./snapshot.ts";
 

@@ -1,9 +1,9 @@
 // The route table: the compiled rules of one app. The manager compiles it, snapshots carry it, and the proxy
 // asks it (owners.ts). Pure. Invariant: every namespace belongs to a class, the set of rules that contain it,
 // so that a question costs the same with any number of namespaces.
-import type { LabelTerm } from "../kube/label-selector.ts";
-import { CLUSTER_SCOPE, isBucket, isInClusterScope } from "../kube/place.ts";
-import type { GroupResource } from "../kube/types.ts";
+import type { LabelTerm } from "../../kube/label-selector.ts";
+import { CLUSTER_SCOPE, isBucket, isInClusterScope } from "../../kube/place.ts";
+import type { GroupResource } from "../../kube/types.ts";
 
 /** The name of the default subset: pods that match no listed subset. */
 export const DEFAULT_SUBSET = "";

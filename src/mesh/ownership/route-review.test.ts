@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { group, limit, objects, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
-import type { ReviewSubject } from "../kube/admission-review.ts";
-import type { Labels } from "../kube/label-selector.ts";
-import { BUCKETS, clusterPlace, nameHash } from "../kube/place.ts";
+import { group, limit, objects, sharded, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import type { ReviewSubject } from "../../kube/admission-review.ts";
+import type { Labels } from "../../kube/label-selector.ts";
+import { BUCKETS, clusterPlace, nameHash } from "../../kube/place.ts";
 import { type ReviewRoute, routeReview } from "./route-review.ts";
 import { viewOf } from "./snapshot.ts";
 import type { RouteTable } from "./table.ts";

@@ -1,9 +1,9 @@
 // Decides about one request: allow, refuse, hold, check labels, or narrow. Pure; docs/design.md has the rules
 // ("Who owns what"). Invariant: only lists, watches and plain gets go by the read view; whatever may change
 // something, or may reach into a pod, goes by what the subset owns.
-import { BUCKETS, CLUSTER_SCOPE, isBucket } from "../kube/place.ts";
-import type { ResourceInfo } from "../kube/request-info.ts";
-import { isListOrWatch, isPlainGet } from "../kube/request-kind.ts";
+import { BUCKETS, CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
+import type { ResourceInfo } from "../../kube/request-info.ts";
+import { isListOrWatch, isPlainGet } from "../../kube/request-kind.ts";
 import type { Owner } from "./owners.ts";
 import { type Planner, planNothing, planQuery, type QueryPlan, type ResourceScope, WHOLE } from "./plan-query.ts";
 import { governingPlace, isNamespaces, type LabelFilter, type ResourceView, readViewOf } from "./snapshot.ts";

@@ -1,7 +1,7 @@
 // Decides which subset's pods answer a review of the operator's webhooks. Pure. Invariants: at any time one
 // subset answers for an object, unless every subset owns it; a forwarded review is never forwarded again.
-import type { ReviewSubject } from "../kube/admission-review.ts";
-import type { Labels } from "../kube/label-selector.ts";
+import type { ReviewSubject } from "../../kube/admission-review.ts";
+import type { Labels } from "../../kube/label-selector.ts";
 import type { Owner } from "./owners.ts";
 import { governingPlace, isNamespaces, type ResourceView } from "./snapshot.ts";
 import { ownerText } from "./words.ts";

@@ -1,7 +1,7 @@
 // Who owns the objects of one resource, by the rules of a table. Pure. Invariants: an object has at most one
 // owner; an answer costs the same with any number of namespaces.
-import { type Labels, type LabelTerm, matchesTerms, negateTerm } from "../kube/label-selector.ts";
-import { isInClusterScope } from "../kube/place.ts";
+import { type Labels, type LabelTerm, matchesTerms, negateTerm } from "../../kube/label-selector.ts";
+import { isInClusterScope } from "../../kube/place.ts";
 import {
   classIn,
   DEFAULT_SUBSET,

@@ -1,6 +1,6 @@
 // Plans server-side filtering: the part of a view that a query can express, cheapest first. Pure. Invariant:
 // the query hides no object of the subset from the caller; proxy-side filtering checks every object again.
-import { formatFieldTerm, parseFieldSelector } from "../kube/field-selector.ts";
+import { formatFieldTerm, parseFieldSelector } from "../../kube/field-selector.ts";
 import { cutShards, formatShardSelector, isInRanges, type ShardRange } from "./shard-ranges.ts";
 import type { ResourceView } from "./snapshot.ts";
 

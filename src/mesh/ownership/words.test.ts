@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { subsetNameSchema } from "../api/names.ts";
+import { subsetNameSchema } from "../../api/names.ts";
 import { DEFAULT_SUBSET } from "./table.ts";
 import { DEFAULT_DISPLAY_NAME, subsetDisplayName, subsetOfDisplayName } from "./words.ts";
 

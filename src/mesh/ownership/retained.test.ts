@@ -10,8 +10,8 @@ import {
   subset,
   table,
   unreportedFence,
-} from "../../test/support/route-table.ts";
-import { parseRequestInfo } from "../kube/request-info.ts";
+} from "../../../test/support/route-table.ts";
+import { parseRequestInfo } from "../../kube/request-info.ts";
 import { decide } from "./decide.ts";
 import { readViewOf, viewOf } from "./snapshot.ts";
 import type { RetainedClass, RouteRule, RouteTable } from "./table.ts";

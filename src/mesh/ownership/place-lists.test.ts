@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { budget } from "../../test/support/fuzz.ts";
+import { budget } from "../../../test/support/fuzz.ts";
 import { type Classes, countNamespaces, namespacesByClass, placeLists, placePairs, withPlaces } from "./place-lists.ts";
 
 type Members = Readonly<Record<string, readonly number[]>>;

@@ -12,6 +12,7 @@ import { createWorld, type Left, type World } from "./world.ts";
 
 /** For each search that has no end of its own. */
 const SECONDS = Number(process.env.MODEL_SECONDS ?? shareOf(24));
+if (!(SECONDS > 0)) throw new Error(`MODEL_SECONDS is "${process.env.MODEL_SECONDS}"; it has to be a number of seconds`);
 const TIMEOUT_MS = SECONDS * 2_000 + 60_000;
 const soon = () => performance.now() + SECONDS * 1_000;
 

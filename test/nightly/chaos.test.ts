@@ -27,7 +27,8 @@ describeWithKube("chaos: processes are killed and suspended while namespaces mov
       expect(report.handovers).toBeGreaterThan(1);
       // Each Foo has at least one.
       expect(report.sharded.checkedWrites).toBeGreaterThan(30);
-      expect(report.reviews.checked).toBeGreaterThanOrEqual(SECONDS > 60 ? 100 : 0);
+      // A few in each move, also on a busy machine.
+      if (SECONDS > 60) expect(report.reviews.checked).toBeGreaterThanOrEqual(SECONDS / 6);
     },
     (SECONDS + 240) * 1000,
   );

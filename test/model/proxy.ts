@@ -138,7 +138,7 @@ export function enterRoutes(world: World, at: number, event: RoutesEvent): World
 }
 
 function carryOutRoutes(world: World, at: number, effect: RoutesEffect): World {
-  const { timers, stream } = proxyAt(world, at);
+  const { stream } = proxyAt(world, at);
   switch (effect.kind) {
     case "enforce":
     case "relabel":
@@ -146,13 +146,11 @@ function carryOutRoutes(world: World, at: number, effect: RoutesEffect): World {
     case "drain":
       return lookAtWrites(withProxy(world, at, { isDraining: true }), at);
     case "settle":
-      return withProxy(world, at, { timers: [...timers, { atMs: world.nowMs + effect.ms, event: { kind: "settled" } }] });
+      return enterAfter(world, at, effect.ms, { kind: "settled" });
     case "store":
       return withProxy(world, at, { saving: effect.routes });
-    case "retry-later": {
-      const others = timers.filter(({ event }) => event.kind !== "retry");
-      return withProxy(world, at, { timers: [...others, { atMs: world.nowMs + effect.ms, event: { kind: "retry" } }] });
-    }
+    case "retry-later":
+      return enterAfter(world, at, effect.ms, { kind: "retry" });
     case "acknowledge": {
       expectHeld(proxyAt(world, at));
       const [of, nonce] = partsOf(effect.update);
@@ -161,6 +159,11 @@ function carryOutRoutes(world: World, at: number, effect: RoutesEffect): World {
     default:
       return world; // the mark is for the moves, which the model leaves out
   }
+}
+
+function enterAfter(world: World, at: number, ms: number, event: RoutesEvent): World {
+  const others = proxyAt(world, at).timers.filter((timer) => timer.event.kind !== event.kind);
+  return withProxy(world, at, { timers: [...others, { atMs: world.nowMs + ms, event }] });
 }
 
 /** As the enforcer does whenever a write ends. */

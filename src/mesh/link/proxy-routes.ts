@@ -58,6 +58,7 @@ export type RoutesEffect =
   | { readonly kind: "relabel"; readonly routes: Snapshot }
   /** Calls for `drained`, in place of any earlier call. */
   | { readonly kind: "drain" }
+  /** Calls for `settled`, in place of any earlier call. */
   | { readonly kind: "settle"; readonly ms: number }
   | { readonly kind: "store"; readonly routes: Snapshot }
   /** Calls for `retry`, in place of any earlier call. */

@@ -1,40 +1,22 @@
 import { describe, expect, it } from "vitest";
-import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { startRouteHandler } from "../../../test/support/route-handler.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { wholeUpdate } from "../../../test/support/updates.ts";
-import { silentLogger } from "../../base/log.ts";
-import { Registry } from "../../base/metrics.ts";
 import { INHERITED_WRITES_MS } from "../../mesh/link/proxy-routes.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
-import { createEnforcer } from "./enforcer.ts";
-import { createRouteHandler } from "./route-handler.ts";
-import { createSessionMetrics } from "./session-metrics.ts";
 
 const defaultSubset = Array.from({ length: 20 }, (_, index) => `n${index}`);
 const stored = routes(1, { blue: ["a", "b"], defaultSubset });
 const loss = routes(2, { blue: ["b"], defaultSubset, fenced: ["a"] });
 const gain = routes(2, { blue: ["a", "b", "new"], defaultSubset });
 
-/** An routeHandler after a start with a stored snapshot. */
+/** The handler after a start with a stored snapshot. */
 async function start({ endedCleanly = false, hasStored = true, hasPromised = false } = {}) {
-  const clock = createFakeClock();
-  const enforcer = createEnforcer();
   const saved: string[] = [];
   const acks: number[] = [];
-  const stop = new AbortController();
-  const file = {
-    willChange: () => undefined,
+  const { clock, enforcer, routeHandler, stop } = startRouteHandler({
     load: async () => (hasStored ? stored : undefined),
-    save: async (snapshot: Snapshot) => void saved.push(snapshot.digest),
-  };
-  const routeHandler = createRouteHandler({
-    pod: { namespace: "shop", name: "shop-0", uid: "uid-1" },
-    enforcer,
-    file,
-    metrics: createSessionMetrics(new Registry()),
-    clock,
-    log: silentLogger(),
-    signal: stop.signal,
+    save: async (snapshot) => void saved.push(snapshot.digest),
   });
   await routeHandler.restore(endedCleanly, hasPromised);
   const take = async (snapshot: Snapshot, nonce: number) => {

@@ -1,27 +1,20 @@
 // The routes of a proxy with a disk that fails or hangs, a lock gate that changes meanwhile, and defects of the proxy itself.
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { startRouteHandler } from "../../../test/support/route-handler.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { wholeUpdate } from "../../../test/support/updates.ts";
-import { silentLogger } from "../../base/log.ts";
-import { Registry } from "../../base/metrics.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
-import { createEnforcer } from "./enforcer.ts";
-import { createRouteHandler } from "./route-handler.ts";
-import { createSessionMetrics } from "./session-metrics.ts";
 
 const NAMES = Array.from({ length: 20 }, (_, index) => `n${index}`);
 const of = (version: number) => routes(version, { blue: ["a"], defaultSubset: NAMES }, { digest: `digest-${version}` });
 
 function setup(stored?: Snapshot) {
   const clock = createFakeClock();
-  const enforcer = createEnforcer();
   const saves: { readonly atMs: number; readonly digest: string; readonly end: () => void }[] = [];
   const disk: { state: "works" | "fails" | "hangs" } = { state: "works" };
   const acks: string[] = [];
-  const stop = new AbortController();
   const file = {
-    willChange: () => undefined,
     load: async () => stored,
     save: (snapshot: Snapshot) => {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -31,18 +24,10 @@ function setup(stored?: Snapshot) {
       return promise;
     },
   };
-  const handler = createRouteHandler({
-    pod: { namespace: "shop", name: "shop-0", uid: "uid-1" },
-    enforcer,
-    file,
-    metrics: createSessionMetrics(new Registry()),
-    clock,
-    log: silentLogger(),
-    signal: stop.signal,
-  });
-  const take = (snapshot: Snapshot, nonce: number, ack?: () => void) =>
+  const { enforcer, routeHandler: handler, stop } = startRouteHandler(file, clock);
+  const take = (snapshot: Snapshot, nonce: number) =>
     handler.take(wholeUpdate(snapshot, nonce), {
-      ack: ack ?? (() => void acks.push(`ack ${nonce}`)),
+      ack: () => void acks.push(`ack ${nonce}`),
       nack: () => undefined,
       needsWhole: () => undefined,
     });

@@ -1,15 +1,10 @@
 import { expect, it } from "vitest";
-import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { startRouteHandler } from "../../../test/support/route-handler.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { deltaUpdate, wholeUpdate } from "../../../test/support/updates.ts";
-import { silentLogger } from "../../base/log.ts";
-import { Registry } from "../../base/metrics.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { ROUTE_DELTA_MESSAGE } from "../../wire/load-proto.ts";
 import type { RouteDeltaMessage, UpdateMessage } from "../../wire/messages.ts";
-import { createEnforcer } from "./enforcer.ts";
-import { createRouteHandler } from "./route-handler.ts";
-import { createSessionMetrics } from "./session-metrics.ts";
 
 const NAMES = Array.from({ length: 20 }, (_, index) => `n${index}`);
 const before = routes(1, { blue: ["a"], defaultSubset: NAMES });
@@ -23,24 +18,17 @@ function spoilt(update: UpdateMessage, more: Partial<RouteDeltaMessage>): Update
 }
 
 function setup() {
-  const clock = createFakeClock();
-  const enforcer = createEnforcer();
   const saved: Snapshot[] = [];
   /** A save that fails may have written. */
   const disk = { fails: false };
   const answered: string[] = [];
-  const file = {
-    willChange: () => undefined,
+  const { clock, enforcer, routeHandler } = startRouteHandler({
     load: async () => saved.at(-1),
-    save: async (snapshot: Snapshot) => {
+    save: async (snapshot) => {
       saved.push(snapshot);
       if (disk.fails) throw new Error("EIO: the folder cannot be synced");
     },
-  };
-  const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };
-  const metrics = createSessionMetrics(new Registry());
-  const signal = new AbortController().signal;
-  const routeHandler = createRouteHandler({ pod, enforcer, file, metrics, clock, log: silentLogger(), signal });
+  });
   const takeUpdate = (update: UpdateMessage) =>
     routeHandler.take(update, {
       ack: () => void answered.push(`ack ${update.nonce}`),

@@ -1,7 +1,7 @@
 // The handler of the resource type "route": carries out what the core decides about each update
 // (src/mesh/link/proxy-routes.ts), with the enforcer, the snapshot file and timers.
 import { onAbort } from "../../base/abort.ts";
-import { sleep, type Timer } from "../../base/clock.ts";
+import type { Timer } from "../../base/clock.ts";
 import { runMachine } from "../../base/machine.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import {
@@ -37,18 +37,23 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
   const { enforcer, file, metrics, clock, log, signal } = deps;
   const routes = runMachine(NO_ROUTES, (state, event: RoutesEvent) => stepRoutes(state, event, clock.monotonicMs()), carryOut);
   let saving: Promise<void> = Promise.resolve();
-  let retry: Timer | undefined;
   let updates = 0;
   /** To the last update that was taken, which alone may still be acknowledged. */
   let answers: Answers | undefined;
 
-  onAbort(signal, () => retry?.cancel());
+  /** By kind of event. Updates that come while the disk fails are tried at once, and their timers must not add up. */
+  const timers = new Map<RoutesEvent["kind"], Timer>();
   const enterAfter = (ms: number, event: RoutesEvent) => {
-    sleep(clock, ms, signal).then(
-      () => routes.enter(event),
-      () => undefined,
-    );
+    timers.get(event.kind)?.cancel();
+    if (!signal.aborted)
+      timers.set(
+        event.kind,
+        clock.after(ms, () => routes.enter(event)),
+      );
   };
+  onAbort(signal, () => {
+    for (const timer of timers.values()) timer.cancel();
+  });
 
   const save = async (snapshot: Snapshot) => {
     const isStored = await file.save(snapshot).then(
@@ -78,9 +83,7 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
         if (!signal.aborted) saving = save(effect.routes);
         return;
       case "retry-later":
-        retry?.cancel(); // updates that come while the disk fails are tried at once, and must not add up
-        retry = clock.after(effect.ms, () => routes.enter({ kind: "retry" }));
-        return;
+        return enterAfter(effect.ms, { kind: "retry" });
       case "acknowledge":
         answers?.ack();
         answers = undefined;

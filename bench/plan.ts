@@ -4,10 +4,10 @@
 //
 // Options: --shards N (default 64), --namespaces N (10000), --rounds N (5), --json.
 import { parseArgs } from "node:util";
-import { type ProxyFacts, podKey } from "../src/manager/facts/proxy-facts.ts";
-import { type AppFacts, type AppPlan, planApp } from "../src/manager/plan/plan-app.ts";
 import { readForeignTable } from "../src/manager/server/foreign-table.ts";
 import { createNameIndex } from "../src/manager/server/known-namespaces.ts";
+import { type AppFacts, type AppPlan, planApp } from "../src/mesh/handover/plan-app.ts";
+import { type ProxyFacts, podKey } from "../src/mesh/handover/proxy-facts.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../src/mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../src/mesh/ownership/table.ts";
 import { NO_REPORTS } from "../src/wire/messages.ts";

@@ -22,7 +22,7 @@ const NARROWER: Readonly<Record<string, string>> = { "proxy/http": "base", "prox
 
 /** The same for the rooms of the two programs: which other rooms of the same program each may import. */
 const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  mesh: { ownership: "", link: "ownership" },
+  mesh: { ownership: "", moves: "ownership", handover: "ownership", link: "ownership" },
   manager: {
     apps: "",
     facts: "apps",
@@ -31,19 +31,18 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     server: "apps facts identity",
     labels: "apps context",
     context: "apps facts server",
-    plan: "apps facts",
     sharding: "apps context facts",
     "virtual-app": "apps",
-    status: "apps facts injection labels plan sharding",
+    status: "apps facts injection labels sharding",
     policies: "apps context facts status",
     peers: "apps context facts",
     trust: "context facts identity injection",
-    restart: "facts plan status",
+    restart: "facts status",
     rollout: "apps context facts injection restart server sharding status",
     admission: "apps context facts injection policies rollout status",
-    metrics: "apps facts policies status",
+    metrics: "apps policies status",
     "manager-state": "context",
-    "app-controller": "admission apps context facts labels metrics plan restart server status",
+    "app-controller": "admission apps context facts labels metrics restart server status",
   },
   proxy: {
     http: "",
@@ -55,9 +54,8 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "api-server": "call http",
     policies: "state",
     session: "identity policies state",
-    moves: "session",
-    filter: "call http moves policies session",
-    outbound: "api-server call filter http identity moves observe policies server session",
+    filter: "call http policies session",
+    outbound: "api-server call filter http identity observe policies server session",
     reviews: "api-server http identity observe policies server session",
     egress: "http observe policies server session",
     "warm-up": "api-server call http identity observe outbound policies session",
@@ -76,7 +74,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 };
 
 /** Folders that do no I/O, with the packages that they may import. */
-const PURE: Readonly<Record<string, string>> = { mesh: "", policy: "re2js zod", "kube/codec": "" };
+const PURE: Readonly<Record<string, string>> = { mesh: "node:crypto node:util zod", policy: "re2js zod", "kube/codec": "" };
 
 const IMPORT = /(?:\bfrom |\bimport\()"([^"]+)"/g;
 

@@ -3,12 +3,12 @@
 import fc from "fast-check";
 import { it } from "vitest";
 import { silentLogger } from "../../src/base/log.ts";
-import type { PodKey } from "../../src/manager/facts/proxy-facts.ts";
 import type { KnownPolicy } from "../../src/manager/policies/accepted-policies.ts";
 import { createBudgets } from "../../src/manager/policies/budgets.ts";
 import type { TargetPod } from "../../src/manager/policies/policy-kind.ts";
 import type { ProxyStream } from "../../src/manager/server/proxy-registry.ts";
 import { createProxyRegistry } from "../../src/manager/server/proxy-registry.ts";
+import type { PodKey } from "../../src/mesh/handover/proxy-facts.ts";
 import { NO_POLICIES, WHOLE_BUDGET } from "../../src/policy/policy.ts";
 import { BUDGET } from "../../src/wire/budget-type.ts";
 import type { UpdateMessage } from "../../src/wire/messages.ts";

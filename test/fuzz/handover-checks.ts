@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { CLUSTER_SCOPE, isBucket, isInClusterScope, placeHash } from "../../src/kube/place.ts";
 import { parseRequestInfo } from "../../src/kube/request-info.ts";
-import type { Claim } from "../../src/manager/plan/claims.ts";
+import type { Claim } from "../../src/mesh/handover/claims.ts";
 import { decide } from "../../src/mesh/ownership/decide.ts";
 import { type Owner, ownersOf } from "../../src/mesh/ownership/owners.ts";
 import { readViewOf, type Snapshot, viewOf } from "../../src/mesh/ownership/snapshot.ts";

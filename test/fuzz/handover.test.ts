@@ -5,12 +5,12 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
-import type { AppPod } from "../../src/manager/facts/app-pods.ts";
-import { type FactsOf, type ProxyFacts, podKey } from "../../src/manager/facts/proxy-facts.ts";
-import { podClaims } from "../../src/manager/plan/claims.ts";
-import { tableInForce } from "../../src/manager/plan/paused.ts";
-import { type AppPlan, type Issue, nextIssue, planApp } from "../../src/manager/plan/plan-app.ts";
-import { isDissolved, planDissolution } from "../../src/manager/plan/plan-dissolution.ts";
+import type { AppPod } from "../../src/mesh/handover/app-pod.ts";
+import { podClaims } from "../../src/mesh/handover/claims.ts";
+import { tableInForce } from "../../src/mesh/handover/paused.ts";
+import { type AppPlan, type Issue, nextIssue, planApp } from "../../src/mesh/handover/plan-app.ts";
+import { isDissolved, planDissolution } from "../../src/mesh/handover/plan-dissolution.ts";
+import { type FactsOf, type ProxyFacts, podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import { NO_CALLER_POLICY } from "../../src/mesh/ownership/snapshot.ts";
 import { isSharded, namespacesOf, type ResourceMatch, type RouteRule, type RouteTable } from "../../src/mesh/ownership/table.ts";
 import { NO_REPORTS } from "../../src/wire/messages.ts";

@@ -1,8 +1,8 @@
 // What must hold at every step of the mesh tests, by what the proxies' real enforcers say and by writes under way.
 
 import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
+import type { Enforced } from "../../src/mesh/ownership/enforced.ts";
 import { readViewOf } from "../../src/mesh/ownership/snapshot.ts";
-import type { Enforced } from "../../src/proxy/session/session.ts";
 import { expectShownIsNotWritten } from "./handover-checks.ts";
 import { BUCKET } from "./mesh-family.ts";
 import { type LABELS, labelsFor } from "./mesh-objects.ts";

@@ -3,12 +3,12 @@
 // more than its subset owns.
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { retainedBetween } from "../../src/manager/plan/retained.ts";
+import { retainedBetween } from "../../src/mesh/handover/retained.ts";
+import { movesBetween } from "../../src/mesh/moves/moves-between.ts";
+import { enforced } from "../../src/mesh/ownership/enforced.ts";
 import { ownsUnknown } from "../../src/mesh/ownership/plan-query.ts";
 import { readViewOf, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { matchesResource, type RouteRule, type RouteTable } from "../../src/mesh/ownership/table.ts";
-import { movesBetween } from "../../src/proxy/moves/moves-between.ts";
-import { enforced } from "../../src/proxy/session/enforcer.ts";
 import { budget } from "../support/fuzz.ts";
 import { fence, group, limit, objects, snapshot, subset, table, unreportedFence } from "../support/route-table.ts";
 

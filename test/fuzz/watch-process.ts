@@ -1,11 +1,11 @@
 // A process of the proxy in the model test of watches: the isolate layer, and what it has stored of its moves.
 
+import { createMoveLog } from "../../src/mesh/moves/move-log.ts";
+import { LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../../src/mesh/moves/stored-moves.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { Handler } from "../../src/proxy/call/call.ts";
-import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import { type IsolateDeps, isolate } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import { LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../../src/proxy/session/memory.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
 import { alwaysByNamespace, isolateDeps, oneListOnly } from "../support/isolate.ts";
 

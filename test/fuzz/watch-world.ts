@@ -1,9 +1,9 @@
 // The world of the model test of watches: an API server with two resources, the proxy, which may be killed, namespaces that move, and
 // clients.
 
+import { LOST_MOVES, type StoredMoves } from "../../src/mesh/moves/stored-moves.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { Handler } from "../../src/proxy/call/call.ts";
-import { LOST_MOVES, type StoredMoves } from "../../src/proxy/session/memory.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { callOf, namespacesOf } from "../support/layer-call.ts";
 import { type Routes, routes } from "../support/test-routes.ts";

@@ -1,7 +1,8 @@
 // What a manager of the model does: it carries out the effects of the shipping core, and plans with the shipping planner.
-import { type PodKey, podKey } from "../../src/manager/facts/proxy-facts.ts";
-import { nextIssue, planApp } from "../../src/manager/plan/plan-app.ts";
+
 import { factsOf } from "../../src/manager/server/proxy-reports.ts";
+import { nextIssue, planApp } from "../../src/mesh/handover/plan-app.ts";
+import { type PodKey, podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import type { Updates } from "../../src/mesh/link/delivery.ts";
 import { type StreamEffect, type StreamEvent, type StreamFacts, stepStream } from "../../src/mesh/link/manager-stream.ts";
 import { disconnect, type ProxyRecord, register } from "../../src/mesh/link/proxy-record.ts";

@@ -1,8 +1,9 @@
 // The state of the whole protocol as plain data: two managers, some proxies, the streams between them, and what is on each disk. A step
 // makes a new world out of an old one, so that a search can go on from any of them.
-import type { PodKey } from "../../src/manager/facts/proxy-facts.ts";
-import type { GoneAppPod } from "../../src/manager/plan/claims.ts";
-import type { Issue } from "../../src/manager/plan/plan-app.ts";
+
+import type { GoneAppPod } from "../../src/mesh/handover/claims.ts";
+import type { Issue } from "../../src/mesh/handover/plan-app.ts";
+import type { PodKey } from "../../src/mesh/handover/proxy-facts.ts";
 import { type Entry, type Ledger, NEW_LEDGER } from "../../src/mesh/link/ledger.ts";
 import type { StreamState } from "../../src/mesh/link/manager-stream.ts";
 import { type Dialog, NEW_DIALOG } from "../../src/mesh/link/proxy-dialog.ts";

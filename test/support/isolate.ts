@@ -2,10 +2,10 @@
 import type { Clock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
+import { createMoveLog } from "../../src/mesh/moves/move-log.ts";
 import type { ListChoice } from "../../src/mesh/ownership/plan-lists.ts";
 import { createServerFeatures, type ServerFeatures } from "../../src/proxy/api-server/discovery.ts";
 import { createStreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
-import { createMoveLog } from "../../src/proxy/moves/move-log.ts";
 import type { IsolateDeps } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createPlanLog } from "../../src/proxy/outbound/lists/plan-log.ts";
 import { NO_MEMORY } from "../../src/proxy/session/memory.ts";

@@ -14,7 +14,6 @@ import { createCompiler } from "../../src/manager/apps/compile/compiler.ts";
 import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { createPodHistory, recordPods } from "../../src/manager/facts/pod-history.ts";
 import { createPodWatch } from "../../src/manager/facts/pod-watch.ts";
-import { podKey } from "../../src/manager/facts/proxy-facts.ts";
 import { createLabelStates } from "../../src/manager/labels/label-state.ts";
 import { createManagerMetrics } from "../../src/manager/metrics/metrics.ts";
 import { createProxyRegistry } from "../../src/manager/server/proxy-registry.ts";
@@ -22,6 +21,7 @@ import { balancedMap, countNamespaces } from "../../src/manager/sharding/balance
 import { numbersUpTo } from "../../src/manager/sharding/membership.ts";
 import { createShardingSource } from "../../src/manager/sharding/sharding-source.ts";
 import { formatPlacement } from "../../src/manager/sharding/stored-placement.ts";
+import { podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts";
 import { createInformers } from "../../src/runtime/informers.ts";
 import { acceptsType } from "../../src/wire/resource-type.ts";

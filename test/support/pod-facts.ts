@@ -1,7 +1,7 @@
 // The manager's facts about a pod and its proxy, for tests. The defaults describe an idle pod.
 
-import type { AppPod } from "../../src/manager/facts/app-pods.ts";
-import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
+import type { AppPod } from "../../src/mesh/handover/app-pod.ts";
+import type { ProxyFacts } from "../../src/mesh/handover/proxy-facts.ts";
 import { NO_REPORTS } from "../../src/wire/messages.ts";
 
 /** A ready pod in the namespace "shop" with its app's proxy and a workload that replaces it. */

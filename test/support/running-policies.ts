@@ -1,10 +1,10 @@
 // Policies of a proxy for unit tests, on a fake clock and with random numbers of the test's choice.
 import { type Logger, silentLogger } from "../../src/base/log.ts";
 import { createRegistry } from "../../src/base/metrics.ts";
+import { enforced } from "../../src/mesh/ownership/enforced.ts";
 import type { PolicySet } from "../../src/policy/policy.ts";
 import { createPolicies } from "../../src/proxy/policies/policies.ts";
 import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
-import { enforced } from "../../src/proxy/session/enforcer.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { snapshot, table } from "./route-table.ts";
 

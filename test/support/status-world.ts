@@ -3,12 +3,12 @@
 
 import type { AppStatus, RestartStatus } from "../../src/api/app-status.ts";
 import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
-import type { AppPod } from "../../src/manager/facts/app-pods.ts";
-import type { ProxyFacts } from "../../src/manager/facts/proxy-facts.ts";
-import { planApp } from "../../src/manager/plan/plan-app.ts";
 import { appStatus } from "../../src/manager/status/app-status.ts";
 import type { StatusFacts } from "../../src/manager/status/facts.ts";
 import { routeOf } from "../../src/manager/virtual-app/route-rules.ts";
+import type { AppPod } from "../../src/mesh/handover/app-pod.ts";
+import { planApp } from "../../src/mesh/handover/plan-app.ts";
+import type { ProxyFacts } from "../../src/mesh/handover/proxy-facts.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { compileNow } from "./compile-now.ts";
 import { proxyFacts } from "./pod-facts.ts";

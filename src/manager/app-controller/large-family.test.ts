@@ -2,13 +2,13 @@
 import { expect, it, vi } from "vitest";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { group } from "../../../test/support/route-table.ts";
+import { type AppPlan, type Issue, nextIssue, planApp } from "../../mesh/handover/plan-app.ts";
+import { type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { buildTable } from "../apps/compile/build-table.ts";
 import type { RouteSpec } from "../apps/compile/route-spec.ts";
-import { type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
-import { type AppPlan, type Issue, nextIssue, planApp } from "../plan/plan-app.ts";
 
 const SHARDS = 8;
 const subsets = [...Array.from({ length: SHARDS }, (_, at) => `s${at}`), ""];

@@ -6,7 +6,7 @@ import type { Problem } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { GroupResource, KubeObject, LabelSelector } from "../../kube/types.ts";
-import type { CallerPolicy, Guard } from "../../mesh/ownership/snapshot.ts";
+import type { PlannedSpec } from "../../mesh/handover/plan-app.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
 import type { SourceWords } from "../../mesh/ownership/words.ts";
 import { hasFinalizer } from "../../runtime/finalizer.ts";
@@ -50,24 +50,10 @@ export interface PodSelection {
   shardOfNewPod?(podLabels: Labels): string | undefined;
 }
 
-export interface AppSpec {
-  /** The default subset first, then the others in the order of the spec. */
-  readonly subsets: readonly string[];
-  /** Name of the operator's lock; "" if it has none. */
-  readonly lockName: string;
-  readonly callers: CallerPolicy;
-  readonly guard?: Guard | undefined;
+export interface AppSpec extends PlannedSpec {
   readonly webhook?: WebhookServer | undefined;
   /** Why no route can be compiled yet; absent: one can. Until then the app keeps the routes that it has. */
   readonly waitsFor?: string | undefined;
-  /** Every namespace stays with its present owner. */
-  readonly isPaused: boolean;
-  /** If more of the namespaces would move, in percent, they stay until it is confirmed; absent: no limit. */
-  readonly maxMovingPercent?: number | undefined;
-  /** The subsets with which that limit keeps namespaces; absent: all. */
-  readonly keptSubsets?: readonly string[] | undefined;
-  /** Pods retain lost namespaces read-only until they are restarted. */
-  readonly retainsLosses: boolean;
   /** The resources whose objects are to be labelled; absent: none. */
   readonly labelled?: readonly GroupResource[];
   route(): RouteSpec;

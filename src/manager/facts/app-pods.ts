@@ -4,34 +4,10 @@
 import { controllerRefOf } from "../../kube/client/owner.ts";
 import type { Condition, ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import { type Labels, matchesSelector } from "../../kube/label-selector.ts";
+import type { AppPod } from "../../mesh/handover/app-pod.ts";
+import { type FactsOf, type PodKey, type ProxyFacts, podKey, snapshotsIn } from "../../mesh/handover/proxy-facts.ts";
 import type { Apps, PodSelection } from "../apps/app.ts";
 import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
-import { type FactsOf, type PodKey, type ProxyFacts, podKey, snapshotsIn } from "./proxy-facts.ts";
-
-export interface AppPod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly subset: string;
-  /** The pod carries the proxy of this app, a proxy of another or an unknown app, or no proxy. */
-  readonly proxy: "own" | "other-app" | "none";
-  /** The app in the pod's label, if the proxy belongs to another app. */
-  readonly injectedFor?: string | undefined;
-  /** The pod's operator may run. */
-  readonly running: boolean;
-  /** Its proxy, a native sidecar, has ended or was restarted, and no container after it has ever started. */
-  readonly unstarted?: true;
-  readonly ended: boolean;
-  readonly ready: boolean;
-  /** When it was created, in milliseconds, if no container has run since then, apart from its proxy. */
-  readonly neverRanSinceMs?: number;
-  readonly terminating: boolean;
-  /** Its node, if Kubernetes has deleted the pod because of the node. If the node is off, the pod stays. */
-  readonly leftNode?: string;
-  readonly controlled: boolean;
-  /** The app selects the pod, but its labels do not match PodSelection.checkedSelector. */
-  readonly mismatched?: true;
-}
 
 /** Facts about pods that their objects do not contain. */
 export interface PodView {

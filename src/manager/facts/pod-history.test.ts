@@ -5,11 +5,11 @@ import { appsIn } from "../../../test/support/source-apps.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import { silentLogger } from "../../base/log.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
+import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { createInformers } from "../../runtime/informers.ts";
 import { createStore } from "../../runtime/store.ts";
 import { createPodHistory } from "./pod-history.ts";
 import { createPodWatch } from "./pod-watch.ts";
-import type { ProxyFacts } from "./proxy-facts.ts";
 
 const pod = (name: string, status: Pod["status"] = { phase: "Running" }): Pod => ({
   metadata: { namespace: "shop", name, uid: `uid-${name}` },

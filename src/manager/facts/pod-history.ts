@@ -9,9 +9,9 @@
 // nothing about its processes, and kube-apiserver accepts its token for some time more.
 import type { Clock } from "../../base/clock.ts";
 import type { Pod } from "../../kube/client/resources.ts";
+import { type PodKey, type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { hasEnded } from "./app-pods.ts";
 import type { PodWatch } from "./pod-watch.ts";
-import { type PodKey, type ProxyFacts, podKey } from "./proxy-facts.ts";
 
 /** Time for the API server to see the removal, and to end a request that it has just accepted. */
 const MARGIN_MS = 2_000;

@@ -5,7 +5,7 @@ import { appOf } from "../../../test/support/source-apps.ts";
 import type { AppStatus, Phase } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
 import { createRegistry } from "../../base/metrics.ts";
-import type { ProxyFacts } from "../facts/proxy-facts.ts";
+import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import type { PolicyObject } from "../policies/policy-kind.ts";
 import { createManagerMetrics } from "./metrics.ts";
 

@@ -2,9 +2,9 @@
 // never namespaces of tenants or pods, so their number is bounded.
 import type { AppStatus } from "../../api/app-status.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
+import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import type { AppRef, Apps } from "../apps/app.ts";
-import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { PolicyObject } from "../policies/policy-kind.ts";
 import { conditionOf } from "../status/facts.ts";
 import { addShardMetrics, createShardMoves, type ShardMoves } from "./shard-metrics.ts";

@@ -2,6 +2,7 @@
 // an app. Level-based, without memory, so a failover makes no pod unready. A proxy keeps its list when the
 // app is gone, because it then owns everything and forwards nothing.
 import type { Pod } from "../../kube/client/resources.ts";
+import { type FactsOf, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
 import { parseRequest, type Reconciler } from "../../runtime/reconciler.ts";
 import { PEERS, type PeersResource, type PodPeer, peersDigest } from "../../wire/peer-type.ts";
@@ -10,7 +11,6 @@ import type { App } from "../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { hasEnded, isReadyToStay } from "../facts/app-pods.ts";
 import { carriesProxy, INJECTED_LABEL, takesReviews } from "../facts/injected-pod.ts";
-import { type FactsOf, podKey } from "../facts/proxy-facts.ts";
 
 /** So an app's proxies get at most ten lists in a second, however many of its pods start together. */
 const DEBOUNCE_MS = 100;

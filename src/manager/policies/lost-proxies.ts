@@ -2,7 +2,7 @@
 // after a time that is longer than a failover of the manager, so a failover changes no status.
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { PodKey } from "../facts/proxy-facts.ts";
+import type { PodKey } from "../../mesh/handover/proxy-facts.ts";
 import { LOST_AFTER_MS } from "../status/facts.ts";
 
 /** The time of a pod that is forgotten begins again. */

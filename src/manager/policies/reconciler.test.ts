@@ -4,13 +4,13 @@ import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts"
 import { egressRule, limitRule } from "../../../test/support/policies.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Pod } from "../../kube/client/resources.ts";
+import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import type { LimitRule } from "../../policy/policy.ts";
 import { createStore } from "../../runtime/store.ts";
 import { NO_REPORTS, type PolicyReportMessage } from "../../wire/messages.ts";
 import type { PolicyResource } from "../../wire/policy-type.ts";
 import type { App } from "../apps/app.ts";
 import { EGRESS_LISTEN_ENV, INJECTED_LABEL, PROXY_CONTAINER } from "../facts/injected-pod.ts";
-import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
 import type { PolicyKind, PolicyObject, TargetPod } from "./policy-kind.ts";
 import { createPoliciesReconciler } from "./reconciler.ts";

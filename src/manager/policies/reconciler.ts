@@ -4,6 +4,7 @@
 import { KUSIONSTACK_FINALIZER } from "../../api/kusionstack-keys.ts";
 import { createFairTurns, mapInSlices } from "../../base/fair-turns.ts";
 import type { Pod } from "../../kube/client/resources.ts";
+import { type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { hasFinalizer, setFinalizer } from "../../runtime/finalizer.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
@@ -12,7 +13,6 @@ import { acceptsType } from "../../wire/resource-type.ts";
 import type { Apps } from "../apps/app.ts";
 import type { ManagerContext } from "../context/manager-context.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
-import { type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
 import { createAcceptedPolicies, type KnownPolicy } from "./accepted-policies.ts";
 import { createBudgets } from "./budgets.ts";
 import { createLostProxies } from "./lost-proxies.ts";

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { appPod } from "../../../test/support/pod-facts.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
+import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
-import type { ProxyFacts } from "../facts/proxy-facts.ts";
 import { needsRestart, restartPods } from "./restart-pods.ts";
 
 const before = table([subset("canary")], { lost: [] });

@@ -1,10 +1,11 @@
 // The pods of an app, with the facts that a restart needs. Pure.
+
+import type { AppPod } from "../../mesh/handover/app-pod.ts";
+import type { AppPlan } from "../../mesh/handover/plan-app.ts";
+import { type FactsOf, podKey } from "../../mesh/handover/proxy-facts.ts";
+import { retainedBetween } from "../../mesh/handover/retained.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
-import type { AppPod } from "../facts/app-pods.ts";
-import { type FactsOf, podKey } from "../facts/proxy-facts.ts";
-import type { AppPlan } from "../plan/plan-app.ts";
-import { retainedBetween } from "../plan/retained.ts";
 
 export interface RestartPod extends AppPod {
   readonly connected: boolean;

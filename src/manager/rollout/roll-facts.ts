@@ -7,10 +7,10 @@ import { MAX_FAMILY_PODS, type ShardingStatus } from "../../api/sharding-config.
 import { parseJson } from "../../base/json.ts";
 import { isControlledBy } from "../../kube/client/owner.ts";
 import { type Pod, REVISION_LABEL, type StatefulSet } from "../../kube/client/resources.ts";
+import { type FactsOf, type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
 import type { App } from "../apps/app.ts";
 import { isUnschedulable, readyCondition } from "../facts/app-pods.ts";
 import { INJECTED_LABEL } from "../facts/injected-pod.ts";
-import { type FactsOf, type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
 import type { Refusal } from "../restart/evictor.ts";
 import { compareNames } from "../sharding/shards.ts";
 

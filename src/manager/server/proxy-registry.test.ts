@@ -5,11 +5,11 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { CAPABILITIES, registered } from "../../../test/support/updates.ts";
 import { silentLogger } from "../../base/log.ts";
+import type { PodKey } from "../../mesh/handover/proxy-facts.ts";
 import type { ProxyRegistration, RouteClaims } from "../../mesh/link/proxy-record.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import type { UpdateMessage } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
-import type { PodKey } from "../facts/proxy-facts.ts";
 import type { ProxyStream } from "./proxy-registry.ts";
 import { createProxyRegistry, type ProxyRegistry } from "./proxy-registry.ts";
 

@@ -4,6 +4,7 @@ import { MAX_INT32 } from "../../api/fields.ts";
 import { dnsSubdomainSchema } from "../../api/names.ts";
 import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
 import { plainText } from "../../base/plain-text.ts";
+import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import type { Delivery } from "../../mesh/link/delivery.ts";
 import type { ProxyRecord } from "../../mesh/link/proxy-record.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
@@ -18,7 +19,6 @@ import type {
   UnnamedLockMessage,
 } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
-import type { ProxyFacts } from "../facts/proxy-facts.ts";
 
 export function tablesOf({ route: { acknowledged, outstanding, inDoubt } }: ProxyRecord<unknown>): RouteTable[] {
   return [acknowledged, outstanding?.resource, ...inDoubt].flatMap((snapshot) => snapshot?.table ?? []);

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import type { Pod } from "../../kube/client/resources.ts";
+import { podClaims } from "../../mesh/handover/claims.ts";
 import { appPods } from "../facts/app-pods.ts";
-import { podClaims } from "../plan/claims.ts";
 import { interceptedVerdict } from "../status/intercepted.ts";
 import { createShardingSource } from "./sharding-source.ts";
 

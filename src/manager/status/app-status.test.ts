@@ -3,8 +3,8 @@ import { appPod as pod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { group, limit, objects, sharded, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { VIRTUAL_APP_WORDS } from "../../../test/support/source-words.ts";
 import { appStatusSchema } from "../../api/app-status.ts";
-import type { ProxyFacts } from "../facts/proxy-facts.ts";
-import type { AppPlan } from "../plan/plan-app.ts";
+import type { AppPlan } from "../../mesh/handover/plan-app.ts";
+import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { appStatus, rejectedStatus } from "./app-status.ts";
 import type { StatusFacts } from "./facts.ts";
 

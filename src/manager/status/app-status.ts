@@ -1,7 +1,7 @@
 // Facts and plan -> the status of an app, with a row for each condition. Pure. Invariants: the size of the
 // status does not grow with the number of namespaces. Each condition carries the generation that it
 // describes. Equal facts give an equal status, except for ages, which change in coarse steps (facts.ts).
-import type { AppStatus } from "../../api/app-status.ts";
+import { type AppStatus, MAX_OWNERS_HASHES } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
 import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { withTransitionTime } from "../../runtime/status-writer.ts";
@@ -44,7 +44,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
     observedGeneration: facts.generation,
     routeVersion: facts.version,
     routeDigest: facts.plan.digest,
-    ownersHashes: facts.plan.ownersHashes,
+    ownersHashes: facts.plan.ownersHashes?.slice(-MAX_OWNERS_HASHES),
     proxies: counts.proxies,
     namespaces: counts.namespaces,
     subsets: counts.subsets.map((subset) => ({ ...subset, reason: faults.get(subset.name) })),

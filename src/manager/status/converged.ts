@@ -3,8 +3,8 @@
 // these rules. So an edit that moves something never finds Converged True for the new generation.
 import { annotationKey } from "../../api/annotations.ts";
 import type { WaitingOn } from "../../api/app-status.ts";
+import type { Wait } from "../../mesh/handover/plan-fences.ts";
 import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
-import type { Wait } from "../plan/plan-fences.ts";
 import type { Counts } from "./counts.ts";
 import {
   ageText,

@@ -2,11 +2,11 @@
 // Pure. Invariant: their size is bounded by the number of subsets.
 import type { AppStatus } from "../../api/app-status.ts";
 import { isInClusterScope } from "../../kube/place.ts";
+import type { AppPod } from "../../mesh/handover/app-pod.ts";
+import { classFacts, createHolders, FIRST_CLASS } from "../../mesh/handover/class-facts.ts";
 import { lockNameFor } from "../../mesh/ownership/lock.ts";
 import { countNamespaces, namespacesByClass } from "../../mesh/ownership/place-lists.ts";
 import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../../mesh/ownership/table.ts";
-import type { AppPod } from "../facts/app-pods.ts";
-import { classFacts, createHolders, FIRST_CLASS } from "../plan/class-facts.ts";
 import { countGaps } from "../sharding/family-status.ts";
 import { ageMs, isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
 

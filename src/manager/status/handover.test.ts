@@ -3,7 +3,7 @@ import { appPod } from "../../../test/support/pod-facts.ts";
 import { VIRTUAL_APP_WORDS } from "../../../test/support/source-words.ts";
 import { canarySpec, createStatusWorld } from "../../../test/support/status-world.ts";
 import { type AppStatus, MAX_WAITING_ON } from "../../api/app-status.ts";
-import { isDissolved, planDissolution } from "../plan/plan-dissolution.ts";
+import { isDissolved, planDissolution } from "../../mesh/handover/plan-dissolution.ts";
 import { appStatus } from "./app-status.ts";
 import { conditionOf } from "./facts.ts";
 import { WAIT_REASONS } from "./waits.ts";

@@ -7,9 +7,9 @@
 //   Granting   => Paused       the pause keeps namespaces from moving
 //   *          => Dissolving   the app is being deleted
 import { type HandoverStatus, type LastHandover, MAX_PARTIES, type Phase } from "../../api/app-status.ts";
+import { undissolvedPods } from "../../mesh/handover/plan-dissolution.ts";
+import type { Wait } from "../../mesh/handover/plan-fences.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
-import { undissolvedPods } from "../plan/plan-dissolution.ts";
-import type { Wait } from "../plan/plan-fences.ts";
 import type { Counts, Gain } from "./counts.ts";
 import {
   ageMs,

@@ -3,8 +3,8 @@
 // reason for the wait does not reset it.
 import { type AppStatus, MAX_WAITING_ON, type Phase, type WaitingOn } from "../../api/app-status.ts";
 import { plainText } from "../../base/plain-text.ts";
-import type { AppPod } from "../facts/app-pods.ts";
-import type { Wait } from "../plan/plan-fences.ts";
+import type { AppPod } from "../../mesh/handover/app-pod.ts";
+import type { Wait } from "../../mesh/handover/plan-fences.ts";
 import { ageText, countSteps, proxyOf, routeProblems, type StatusFacts, wholeSeconds } from "./facts.ts";
 
 /** Separates a wait that needs help from its remedy, in the message of Ready. */

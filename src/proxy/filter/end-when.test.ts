@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { routes } from "../../../test/support/test-routes.ts";
+import type { Enforced } from "../../mesh/ownership/enforced.ts";
 import { createEnforcer } from "../session/enforcer.ts";
-import type { Enforced } from "../session/session.ts";
 import { abortWhen, endBySnapshot, endWhen } from "./end-when.ts";
 
 const isOver = (now: Enforced) => now.view("", "pods").ownershipOf("a") !== "own";

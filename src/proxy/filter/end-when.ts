@@ -3,10 +3,11 @@
 // since they may have changed after the decision.
 import { onAbort } from "../../base/abort.ts";
 import { MeshError } from "../../base/errors.ts";
+import type { Enforced } from "../../mesh/ownership/enforced.ts";
 import { asSource, type ByteSource } from "../http/byte-stream.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
 import type { Reply } from "../http/handler.ts";
-import type { Enforced, Session } from "../session/session.ts";
+import type { Session } from "../session/session.ts";
 
 interface End {
   readonly onChange: (listener: () => void) => () => void;

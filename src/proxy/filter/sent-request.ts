@@ -1,9 +1,10 @@
 // What a list or watch asks for, what the API server was asked for in its place, and whether that still fits
 // the routes.
+
+import type { Collection, Known } from "../../mesh/moves/known.ts";
 import type { ListSize } from "../../mesh/ownership/plan-lists.ts";
 import { type HidingQuery, mayHideUnknown, type PlanName } from "../../mesh/ownership/plan-query.ts";
 import { isNamespaces, type ResourceView } from "../../mesh/ownership/snapshot.ts";
-import type { Collection, Known } from "../moves/known.ts";
 
 export interface CollectionRequest {
   readonly collection: Collection;

@@ -10,10 +10,10 @@ import {
   type WatchFrame,
 } from "../../kube/codec/codec.ts";
 import { parseResourceVersion } from "../../kube/resource-version.ts";
+import type { MoveLog } from "../../mesh/moves/move-log.ts";
+import type { ResourceLog } from "../../mesh/moves/resource-log.ts";
 import { isHiddenBy } from "../../mesh/ownership/plan-query.ts";
 import { governingPlace, isOwned, type ResourceView, readViewOf } from "../../mesh/ownership/snapshot.ts";
-import type { MoveLog } from "../moves/move-log.ts";
-import type { ResourceLog } from "../moves/resource-log.ts";
 import type { Session } from "../session/session.ts";
 import { decideEvent } from "./event-decision.ts";
 import { hidesNamespaces, isAllOwned, type SentRequest } from "./sent-request.ts";

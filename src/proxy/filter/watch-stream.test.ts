@@ -6,10 +6,10 @@ import { group, objects, snapshot, table } from "../../../test/support/route-tab
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { createRegistry } from "../../base/metrics.ts";
+import { TOLD_NOTHING } from "../../mesh/moves/known.ts";
+import { createMoveLog } from "../../mesh/moves/move-log.ts";
 import type { HidingQuery } from "../../mesh/ownership/plan-query.ts";
 import { readViewOf } from "../../mesh/ownership/snapshot.ts";
-import { TOLD_NOTHING } from "../moves/known.ts";
-import { createMoveLog } from "../moves/move-log.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { NO_MEMORY } from "../session/memory.ts";
 import type { HeldBudget } from "./hold-queue.ts";

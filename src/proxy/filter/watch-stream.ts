@@ -4,11 +4,11 @@
 import type { Random, Timer } from "../../base/clock.ts";
 import { createFrameSplitter, type Encoding, type FrameSplitter } from "../../kube/codec/codec.ts";
 import { NEVER } from "../../kube/resource-version.ts";
+import { hasMoved, type Known } from "../../mesh/moves/known.ts";
+import type { ResourceLog } from "../../mesh/moves/resource-log.ts";
 import { isHiddenBy } from "../../mesh/ownership/plan-query.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { asError } from "../http/tap.ts";
-import { hasMoved, type Known } from "../moves/known.ts";
-import type { ResourceLog } from "../moves/resource-log.ts";
 import { expiredFrame } from "./expired.ts";
 import { type HeldBudget, HoldQueue } from "./hold-queue.ts";
 import type { SentRequest } from "./sent-request.ts";

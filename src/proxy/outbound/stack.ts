@@ -2,12 +2,12 @@
 // on its way in and the reply on its way out. How to add a layer: docs/design.md.
 import type { Clock, Random } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import { createMoveLog } from "../../mesh/moves/move-log.ts";
 import type { ApiServer } from "../api-server/api-server.ts";
 import type { Call } from "../call/call.ts";
 import type { StreamMetrics } from "../filter/stream-metrics.ts";
 import type { NamedLayer } from "../http/compose-stack.ts";
 import type { Reply } from "../http/handler.ts";
-import { createMoveLog } from "../moves/move-log.ts";
 import type { AccessLog } from "../observe/access-log.ts";
 import type { ProxyMetrics } from "../observe/metrics.ts";
 import type { Policies } from "../policies/policies.ts";

@@ -5,9 +5,10 @@ import { readReview } from "../../../test/support/read-review.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { silentLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
+import { enforced } from "../../mesh/ownership/enforced.ts";
 import { createPolicies } from "../policies/policies.ts";
 import { createPolicyMetrics } from "../policies/policy-metrics.ts";
-import { createEnforcer, enforced } from "../session/enforcer.ts";
+import { createEnforcer } from "../session/enforcer.ts";
 import { createPlacesBefore, decideReview, type ReviewQuestion } from "./decide-review.ts";
 
 const request = {

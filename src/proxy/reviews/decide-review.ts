@@ -3,13 +3,14 @@
 import type { ReviewSubject } from "../../kube/admission-review.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { GroupResource } from "../../kube/types.ts";
+import type { Enforced } from "../../mesh/ownership/enforced.ts";
 import type { Owner } from "../../mesh/ownership/owners.ts";
 import { type Recipient, type ReviewRoute, routeReview } from "../../mesh/ownership/route-review.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { reviewRequestOf } from "../../policy/policy-request.ts";
 import type { Policies } from "../policies/policies.ts";
 import { refusalText } from "../policies/policy-refusal.ts";
-import type { Enforced, Session } from "../session/session.ts";
+import type { Session } from "../session/session.ts";
 
 export interface ReviewQuestion {
   readonly subject: ReviewSubject;

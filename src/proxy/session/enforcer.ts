@@ -2,8 +2,9 @@
 // write is in flight that the snapshot refuses; writes to retained namespaces count as refused.
 import type { GroupResource } from "../../kube/types.ts";
 import { isWithin, type WriteReach } from "../../mesh/ownership/decide.ts";
-import { indexRetained, type ResourceView, type Snapshot, viewOf } from "../../mesh/ownership/snapshot.ts";
-import type { ChangeListener, Enforced, Session } from "./session.ts";
+import { type ChangeListener, type Enforced, enforced } from "../../mesh/ownership/enforced.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
+import type { Session } from "./session.ts";
 
 export interface Enforcer extends Session {
   /** Calls the listeners in the order of their subscription. */
@@ -130,24 +131,3 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
     },
   };
 }
-
-export function enforced(snapshot: Snapshot): Enforced {
-  const views = new Map<string, ResourceView>();
-  const retained = indexRetained(snapshot.table);
-  return {
-    snapshot,
-    view(group, resource) {
-      const key = `${group}/${resource}`;
-      let view = views.get(key);
-      if (view === undefined) {
-        view = viewOf(snapshot, group, resource, retained);
-        // Names come from request paths: a client that invents resources must not fill the memory.
-        if (views.size >= MAX_VIEWS) views.clear();
-        views.set(key, view);
-      }
-      return view;
-    },
-  };
-}
-
-const MAX_VIEWS = 4096;

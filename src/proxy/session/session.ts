@@ -3,26 +3,16 @@
 import type { Runnable } from "../../base/lifecycle.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { GroupResource } from "../../kube/types.ts";
+import type { MovesMemory } from "../../mesh/moves/stored-moves.ts";
 import type { WriteReach } from "../../mesh/ownership/decide.ts";
-import type { ResourceView, Snapshot } from "../../mesh/ownership/snapshot.ts";
+import type { Enforced, EnforcedRoutes } from "../../mesh/ownership/enforced.ts";
 import type { LockAccessMessage, UnnamedLockMessage } from "../../wire/messages.ts";
 import type { Policies } from "../policies/policies.ts";
-import type { LockMemory, MovesMemory } from "./memory.ts";
+import type { LockMemory } from "./memory.ts";
 import type { Peers } from "./peers-handler.ts";
 
-export interface Enforced {
-  readonly snapshot: Snapshot;
-  /** Each view is compiled once. */
-  view(group: string, resource: string): ResourceView;
-}
-
-export type ChangeListener = (now: Enforced, before: Enforced | undefined) => void;
-
-export interface Session {
-  /** Undefined: no traffic is served. */
-  readonly current: Enforced | undefined;
-  /** Calls the listener synchronously after every newly enforced snapshot. Returns the unsubscription. */
-  onChange(listener: ChangeListener): () => void;
+/** `current` is undefined while no traffic is served. */
+export interface Session extends EnforcedRoutes {
   /**
    * Counts a write in a namespace as in flight until the returned function is called (calling it again does
    * nothing). Until then a snapshot that takes `target` in this namespace away from the subset is not

@@ -4,9 +4,9 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { routes } from "../../../test/support/test-routes.ts";
 import { silentLogger } from "../../base/log.ts";
+import { LOST_MOVES, type StoredMoves } from "../../mesh/moves/stored-moves.ts";
 import { namedRoute } from "../../wire/route-type.ts";
 import { createStateFolder } from "../state/state-folder.ts";
-import { LOST_MOVES, type StoredMoves } from "./memory.ts";
 import { createSnapshotFile, type LockState, snapshotToJson, storedFromJson } from "./snapshot-file.ts";
 
 const pod = { namespace: "shop", name: "shop-0", uid: "uid-1" };

@@ -1,6 +1,7 @@
 // Builds a route table from the rules of an app and the namespaces, step by step. Pure. Invariants: a step
 // judges one namespace, so the caller may pause after each; with an earlier table only the changed namespaces
 // are judged; if nothing differs, the result is the earlier table itself, so all comparisons with it stay valid.
+import { createClasses } from "../../../mesh/ownership/classes.ts";
 import { placeLists, withPlaces } from "../../../mesh/ownership/place-lists.ts";
 import type { RouteTable } from "../../../mesh/ownership/table.ts";
 import type { Matches, NamespaceFacts, RouteSpec } from "./route-spec.ts";
@@ -57,25 +58,4 @@ function* changedTable(
   if (classOf === table.classOf) return table;
   const entries = classes === table.classes ? 0 : classes.reduce((sum, rules) => sum + rules.length, 0);
   return entries > MAX_TABLE_ENTRIES ? undefined : { ...table, classes, classOf };
-}
-
-/** The classes of a table: equal members give the same index. */
-export function createClasses() {
-  const list: (readonly number[])[] = [];
-  const byMembers = new Map<string, number>();
-  let count = 0;
-  return {
-    list,
-    get entries() {
-      return count;
-    },
-    indexOf(members: readonly number[]): number {
-      const key = members.join(",");
-      const known = byMembers.get(key);
-      if (known !== undefined) return known;
-      count += members.length;
-      byMembers.set(key, list.push(members) - 1);
-      return list.length - 1;
-    },
-  };
 }

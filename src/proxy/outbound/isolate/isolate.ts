@@ -6,6 +6,7 @@ import type { Logger } from "../../../base/log.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isEndless, isListOrWatch, isProxied } from "../../../kube/request-kind.ts";
 import { decide, isAct, isNamedByBody, reachOf, type WriteReach } from "../../../mesh/ownership/decide.ts";
+import type { Enforced } from "../../../mesh/ownership/enforced.ts";
 import {
   createPlanner,
   type Planner,
@@ -23,7 +24,7 @@ import { createReleaseOrder } from "../../filter/release-order.ts";
 import { countedSource } from "../../http/body-sources.ts";
 import { discardBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
+import { enforcedNow, type Session } from "../../session/session.ts";
 import { type ByNamespaceDeps, createByNamespace } from "../lists/by-namespace.ts";
 import { askedInitialEvents, continuesFromList, requestOf } from "../lists/collection-request.ts";
 import { createNarrowList } from "../lists/narrow-list.ts";

@@ -5,10 +5,10 @@ import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Decision } from "../../../mesh/ownership/decide.ts";
+import type { Enforced } from "../../../mesh/ownership/enforced.ts";
 import { editText } from "../../../mesh/ownership/words.ts";
 import { noteDecision, type ResourceCall } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { Enforced } from "../../session/session.ts";
 import { handoverRunning, RETRY_SECONDS } from "../lists/proxy-list.ts";
 
 export function refusal(

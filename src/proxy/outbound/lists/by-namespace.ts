@@ -9,6 +9,7 @@ import { createListJoiner, type Encoding, isCodecError, type Keep } from "../../
 import { watchContentType } from "../../../kube/codec/content-negotiation.ts";
 import { createEventJoiner } from "../../../kube/codec/list-events.ts";
 import type { Version } from "../../../kube/resource-version.ts";
+import type { Collection, OpenList } from "../../../mesh/moves/known.ts";
 import { type ListSize, planLists } from "../../../mesh/ownership/plan-lists.ts";
 import { ownsUnknown, type QueryPlan } from "../../../mesh/ownership/plan-query.ts";
 import { governingPlace, isOwned } from "../../../mesh/ownership/snapshot.ts";
@@ -18,7 +19,6 @@ import { readAhead } from "../../http/body-sources.ts";
 import type { ByteSource } from "../../http/byte-stream.ts";
 import { CallAbort } from "../../http/call-signal.ts";
 import type { ReplyHeaders } from "../../http/handler.ts";
-import type { Collection, OpenList } from "../../moves/known.ts";
 import { type AskedList, askedInitialEvents, askedList, takesBookmarks } from "./collection-request.ts";
 import { joinedList } from "./joined-list.ts";
 import { checkedList, listAt, measureList, readViewNow } from "./proxy-list.ts";

@@ -6,6 +6,7 @@ import type { Clock } from "../../../base/clock.ts";
 import { createListFilter, type Encoding, type ItemMeta } from "../../../kube/codec/codec.ts";
 import { parseFieldSelector } from "../../../kube/field-selector.ts";
 import { StatusError } from "../../../kube/status.ts";
+import type { Collection, OpenList } from "../../../mesh/moves/known.ts";
 import { isHiddenBy, NO_NAMESPACE, NO_PLAN, planQuery, type QueryPlan, WHOLE } from "../../../mesh/ownership/plan-query.ts";
 import { governingPlace, isOwned, readViewOf } from "../../../mesh/ownership/snapshot.ts";
 import {
@@ -20,7 +21,6 @@ import { lenientFilter, listStream } from "../../filter/filtered-body.ts";
 import { type CollectionRequest, hidesNamespaces, type SentRequest } from "../../filter/sent-request.ts";
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { Collection, OpenList } from "../../moves/known.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
 import type { ByNamespace } from "./by-namespace.ts";
 import { listed, readViewNow } from "./proxy-list.ts";

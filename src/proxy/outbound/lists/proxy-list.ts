@@ -7,7 +7,10 @@ import { isBucket } from "../../../kube/place.ts";
 import type { Version } from "../../../kube/resource-version.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { GroupResource } from "../../../kube/types.ts";
+import type { OpenList } from "../../../mesh/moves/known.ts";
+import type { ResourceLog } from "../../../mesh/moves/resource-log.ts";
 import { RESOURCE_MOVES } from "../../../mesh/ownership/decide.ts";
+import type { Enforced } from "../../../mesh/ownership/enforced.ts";
 import type { ListSize } from "../../../mesh/ownership/plan-lists.ts";
 import { joinSelectors } from "../../../mesh/ownership/plan-query.ts";
 import { isNamespaces, type ResourceView, readViewOf } from "../../../mesh/ownership/snapshot.ts";
@@ -22,9 +25,7 @@ import {
 import { notRenewed, renewalFailed } from "../../filter/renewal.ts";
 import { asSource, type ByteSource, discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply, ReplyHeaders } from "../../http/handler.ts";
-import type { OpenList } from "../../moves/known.ts";
-import type { ResourceLog } from "../../moves/resource-log.ts";
-import { type Enforced, enforcedNow, type Session } from "../../session/session.ts";
+import { enforcedNow, type Session } from "../../session/session.ts";
 
 /** What a list of one object shows of its collection. */
 interface MeasuredList {

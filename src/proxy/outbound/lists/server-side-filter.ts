@@ -2,6 +2,8 @@
 // own selectors stay, and a refusal of the proxy's selectors is never shown; the move log knows beforehand
 // whether unknown namespaces are left out; no object of a resource that moves as a whole is shown.
 import { NEVER } from "../../../kube/resource-version.ts";
+import { TOLD_NOTHING } from "../../../mesh/moves/known.ts";
+import type { MoveLog } from "../../../mesh/moves/move-log.ts";
 import {
   excludedNamespaces,
   type HidingQuery,
@@ -22,8 +24,6 @@ import { type CollectionRequest, NO_SERVER_FILTER, type SentRequest } from "../.
 import type { StreamMetrics } from "../../filter/stream-metrics.ts";
 import { discardBody, readBody } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { TOLD_NOTHING } from "../../moves/known.ts";
-import type { MoveLog } from "../../moves/move-log.ts";
 import { enforcedNow, type Session } from "../../session/session.ts";
 import type { NotSent, PlanLog } from "./plan-log.ts";
 import { resourceMoves } from "./proxy-list.ts";

@@ -3,6 +3,7 @@
 // knows exactly what a list at its version and the events after that version would show.
 import type { Encoding } from "../../../kube/codec/codec.ts";
 import { NEVER } from "../../../kube/resource-version.ts";
+import { hasMoved, type Known, TOLD_NOTHING } from "../../../mesh/moves/known.ts";
 import { planOf } from "../../../mesh/ownership/decide.ts";
 import { type Planner, type QueryPlan, type ResourceScope, WHOLE } from "../../../mesh/ownership/plan-query.ts";
 import {
@@ -21,7 +22,6 @@ import type { CollectionRequest, SentRequest } from "../../filter/sent-request.t
 import { countedSource, followedBy } from "../../http/body-sources.ts";
 import { asSource, type ByteSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import { hasMoved, type Known, TOLD_NOTHING } from "../../moves/known.ts";
 import { enforcedNow } from "../../session/session.ts";
 import type { ByNamespace } from "../lists/by-namespace.ts";
 import { checkedList } from "../lists/proxy-list.ts";

@@ -6,10 +6,10 @@ import { isolateDeps } from "../../../../test/support/isolate.ts";
 import { callOf, fakeUpstream, jsonReply, textOf } from "../../../../test/support/layer-call.ts";
 import { bookmark, event, LIST, MORE, ONE, startRenewing as setup, toldUpTo } from "../../../../test/support/renewing.ts";
 import { type Routes, routes } from "../../../../test/support/test-routes.ts";
+import { createMoveLog } from "../../../mesh/moves/move-log.ts";
+import { LOST_MOVES } from "../../../mesh/moves/stored-moves.ts";
 import type { Reply } from "../../http/handler.ts";
-import { createMoveLog } from "../../moves/move-log.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
-import { LOST_MOVES } from "../../session/memory.ts";
 import { isolate } from "../isolate/isolate.ts";
 
 describe("a watch that is renewed", () => {

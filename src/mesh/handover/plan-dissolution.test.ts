@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { modelApp } from "../../../test/support/model-app.ts";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { group, snapshot, subset, table } from "../../../test/support/route-table.ts";
-import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
-import type { FactsOf } from "../facts/proxy-facts.ts";
+import type { Snapshot } from "../ownership/snapshot.ts";
 import { isDissolved, planDissolution } from "./plan-dissolution.ts";
+import type { FactsOf } from "./proxy-facts.ts";
 
 const POD = appPod("p");
 const FACTS = proxyFacts();

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
-import type { AppPod } from "../facts/app-pods.ts";
-import type { ProxyFacts } from "../facts/proxy-facts.ts";
+import type { AppPod } from "./app-pod.ts";
 import { type AppPlan, type Issue, nextIssue } from "./plan-app.ts";
+import type { ProxyFacts } from "./proxy-facts.ts";
 
 const routes = table([], {});
 const plan = (digests: Record<string, string>): AppPlan => ({

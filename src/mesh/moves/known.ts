@@ -1,7 +1,7 @@
 // What a client knows of the collection that it lists or watches, and which moves it has not been sent yet.
 import type { Version } from "../../kube/resource-version.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import type { ResourceScope } from "../../mesh/ownership/plan-query.ts";
+import type { ResourceScope } from "../ownership/plan-query.ts";
 
 /** The objects of one resource that a client lists or watches. */
 export interface Collection extends GroupResource {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { subset, table } from "../../../test/support/route-table.ts";
-import { NO_CALLER_POLICY, type Snapshot } from "../../mesh/ownership/snapshot.ts";
+import { NO_CALLER_POLICY, type Snapshot } from "../ownership/snapshot.ts";
 import { goneClaims, podClaims } from "./claims.ts";
 
 const APP = { namespace: "shop", name: "app" };

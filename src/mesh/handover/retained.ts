@@ -10,8 +10,8 @@
 
 import { remember } from "../../base/remember.ts";
 import { BUCKETS, CLUSTER_SCOPE, isInClusterScope } from "../../kube/place.ts";
-import { fallbackOf } from "../../mesh/ownership/owners.ts";
-import { placePairs } from "../../mesh/ownership/place-lists.ts";
+import { fallbackOf } from "../ownership/owners.ts";
+import { placePairs } from "../ownership/place-lists.ts";
 import {
   DEFAULT_SUBSET,
   isFencedIn,
@@ -23,7 +23,7 @@ import {
   type RetainedClass,
   type RetainedRule,
   type RouteTable,
-} from "../../mesh/ownership/table.ts";
+} from "../ownership/table.ts";
 import { pairsOf } from "./claims.ts";
 import { classFacts, classNumber } from "./class-facts.ts";
 

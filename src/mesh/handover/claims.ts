@@ -3,12 +3,12 @@
 // while the pod lives or the API server may accept its token.
 
 import { remember, rememberNames } from "../../base/remember.ts";
-import { placePairs } from "../../mesh/ownership/place-lists.ts";
-import type { AppRef, Snapshot } from "../../mesh/ownership/snapshot.ts";
-import { DEFAULT_SUBSET, isFencedIn, type RouteTable } from "../../mesh/ownership/table.ts";
-import type { AppPod } from "../facts/app-pods.ts";
-import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "../facts/proxy-facts.ts";
+import { placePairs } from "../ownership/place-lists.ts";
+import type { AppRef, Snapshot } from "../ownership/snapshot.ts";
+import { DEFAULT_SUBSET, isFencedIn, type RouteTable } from "../ownership/table.ts";
+import type { AppPod } from "./app-pod.ts";
 import { classFacts, classNumber } from "./class-facts.ts";
+import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "./proxy-facts.ts";
 
 export type Claim = ClaimOfPod & {
   /** The pod's object is gone. Its claims last for a grace time (facts/pod-history.ts). */

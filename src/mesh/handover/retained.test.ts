@@ -2,13 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, sharded, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
 import { BUCKETS, isBucket } from "../../kube/place.ts";
-import {
-  isVisibleBy,
-  type ResourceMatch,
-  type RetainedClass,
-  type RetainedRule,
-  type RouteTable,
-} from "../../mesh/ownership/table.ts";
+import { isVisibleBy, type ResourceMatch, type RetainedClass, type RetainedRule, type RouteTable } from "../ownership/table.ts";
 import { canonicalRules, retainedBetween } from "./retained.ts";
 
 const maps = group("", "configmaps");

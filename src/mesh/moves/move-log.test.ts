@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
 import { NEVER } from "../../kube/resource-version.ts";
-import { createEnforcer } from "../session/enforcer.ts";
-import { LOST, LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "../session/memory.ts";
+import { createEnforcer } from "../../proxy/session/enforcer.ts";
 import { TOLD_NOTHING } from "./known.ts";
 import { createMoveLog } from "./move-log.ts";
+import { LOST, LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "./stored-moves.ts";
 
 const PODS = { group: "", resource: "pods", namespace: "" };
 const OWN: Routes = { blue: ["a"], defaultSubset: ["b"] };

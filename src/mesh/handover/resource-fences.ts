@@ -5,7 +5,7 @@
 
 import { remember, rememberNames } from "../../base/remember.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import { type FenceRule, isSharded, type ResourceMatch, type RouteTable, resourcesIn } from "../../mesh/ownership/table.ts";
+import { type FenceRule, isSharded, type ResourceMatch, type RouteTable, resourcesIn } from "../ownership/table.ts";
 import type { Claim } from "./claims.ts";
 import { readingOf, textOf } from "./resource-reading.ts";
 

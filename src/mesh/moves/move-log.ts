@@ -2,10 +2,10 @@
 // earlier one may not know of the move. Invariant: nothing is remembered of single clients, so a live watch,
 // a resumed one and one of a second client are the same case. resource-log.ts says how marks are made.
 import type { GroupResource } from "../../kube/types.ts";
-import { LOST, type MovesMemory, type StoredMoves, UNMOVED } from "../session/memory.ts";
-import type { Enforced, Session } from "../session/session.ts";
+import type { Enforced, EnforcedRoutes } from "../ownership/enforced.ts";
 import { movesBetween } from "./moves-between.ts";
 import { ResourceLog } from "./resource-log.ts";
+import { LOST, type MovesMemory, type StoredMoves, UNMOVED } from "./stored-moves.ts";
 
 export interface MoveLog {
   /** Callers must not keep it: the log forgets the oldest resource when there are too many. */
@@ -20,7 +20,7 @@ const MAX_LEFT = 10_000;
 /** What clients know of a resource without a log: nothing, what these routes showed, or what is forgotten. */
 type Unrequested = "not-served" | Enforced | "lost";
 
-export function createMoveLog(session: Pick<Session, "current" | "onChange">, memory: MovesMemory): MoveLog {
+export function createMoveLog(session: EnforcedRoutes, memory: MovesMemory): MoveLog {
   const logs = new Map<string, ResourceLog>();
   const left = new Set<string>();
   let position = 0;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
-import type { StoredResource } from "../session/memory.ts";
 import { type Due, TOLD_NOTHING } from "./known.ts";
 import { MAX_NAMED, type Moves } from "./moves-between.ts";
 import { ResourceLog } from "./resource-log.ts";
+import type { StoredResource } from "./stored-moves.ts";
 
 const ALL = { group: "", resource: "pods", namespace: "" };
 const NOTHING: Due = { kind: "nothing" };

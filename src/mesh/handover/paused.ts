@@ -10,14 +10,14 @@
 
 import { remember } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
-import type { AppRef, Snapshot } from "../../mesh/ownership/snapshot.ts";
-import { classIn, limitsOf, namespacesOf, type RouteRule, type RouteTable } from "../../mesh/ownership/table.ts";
 import { tableHash } from "../../wire/table-codec.ts";
-import { createClasses } from "../apps/compile/build-table.ts";
-import type { AppPod } from "../facts/app-pods.ts";
-import { type FactsOf, type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
+import { createClasses } from "../ownership/classes.ts";
+import type { AppRef, Snapshot } from "../ownership/snapshot.ts";
+import { classIn, limitsOf, namespacesOf, type RouteRule, type RouteTable } from "../ownership/table.ts";
+import type { AppPod } from "./app-pod.ts";
 import { isOfApp, isOver, snapshotsOf } from "./claims.ts";
 import { contentOf, createSignatures } from "./class-facts.ts";
+import { type FactsOf, type ProxyFacts, podKey } from "./proxy-facts.ts";
 import { hasNothingYet } from "./resource-fences.ts";
 
 interface PausedRoute {

@@ -3,10 +3,10 @@
 // the same class before and after are compared once.
 import { CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import { servesAlike } from "../../mesh/ownership/callers.ts";
-import { ownsUnknown } from "../../mesh/ownership/plan-query.ts";
-import { type Ownership, type ResourceView, readViewOf } from "../../mesh/ownership/snapshot.ts";
-import type { Enforced } from "../session/session.ts";
+import { servesAlike } from "../ownership/callers.ts";
+import type { Enforced } from "../ownership/enforced.ts";
+import { ownsUnknown } from "../ownership/plan-query.ts";
+import { type Ownership, type ResourceView, readViewOf } from "../ownership/snapshot.ts";
 
 export interface Moves {
   /** Something other than namespaces has moved, so everything counts as moved. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NEVER, WITHOUT_END } from "../../kube/resource-version.ts";
-import { LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "./memory.ts";
+import { LOST_MOVES, movesFromContent, movesToContent, type StoredMoves } from "./stored-moves.ts";
 
 const MOVES: StoredMoves = {
   hasLostOthers: false,

@@ -1,7 +1,7 @@
 // How many namespaces change their subset between two desired tables. Pure. Namespaces that are born or deleted
 // meanwhile do not move.
 import { isInClusterScope } from "../../kube/place.ts";
-import type { RouteTable } from "../../mesh/ownership/table.ts";
+import type { RouteTable } from "../ownership/table.ts";
 import { pairsOf } from "./claims.ts";
 import { classFacts } from "./class-facts.ts";
 

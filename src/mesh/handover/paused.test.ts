@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, sharded, subset, table } from "../../../test/support/route-table.ts";
-import { ownersOf } from "../../mesh/ownership/owners.ts";
-import type { RouteTable } from "../../mesh/ownership/table.ts";
-import { ownerText } from "../../mesh/ownership/words.ts";
+import { ownersOf } from "../ownership/owners.ts";
+import type { RouteTable } from "../ownership/table.ts";
+import { ownerText } from "../ownership/words.ts";
 import { pauseAt } from "./paused.ts";
 
 const SUBSETS = ["", "canary", "beta"];

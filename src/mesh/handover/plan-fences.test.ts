@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, sharded, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
-import { ownersOf } from "../../mesh/ownership/owners.ts";
-import type { ResourceMatch, RouteTable } from "../../mesh/ownership/table.ts";
+import { ownersOf } from "../ownership/owners.ts";
+import type { ResourceMatch, RouteTable } from "../ownership/table.ts";
 import type { Claim } from "./claims.ts";
 import { createHolders } from "./class-facts.ts";
 import { planFences, withFences } from "./plan-fences.ts";

@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { remember, rememberNames } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
-import { classIn, DEFAULT_SUBSET, isFencedIn, limitsOf, type RouteRule, type RouteTable } from "../../mesh/ownership/table.ts";
+import { classIn, DEFAULT_SUBSET, isFencedIn, limitsOf, type RouteRule, type RouteTable } from "../ownership/table.ts";
 
 /** Numbers of classes: cluster scope without a class, unknown namespaces, then the table's classes. */
 const CLUSTER_CLASS = 0;

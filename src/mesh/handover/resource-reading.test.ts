@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, sharded, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import type { RouteTable } from "../../mesh/ownership/table.ts";
+import type { RouteTable } from "../ownership/table.ts";
 import { covers, meets, readingOf } from "./resource-reading.ts";
 
 const key = (text: string): GroupResource => {

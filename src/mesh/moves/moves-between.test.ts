@@ -13,9 +13,9 @@ import {
   table,
 } from "../../../test/support/route-table.ts";
 import { type Routes, routes } from "../../../test/support/test-routes.ts";
-import { readViewOf, type Snapshot } from "../../mesh/ownership/snapshot.ts";
-import type { RouteRule } from "../../mesh/ownership/table.ts";
-import { enforced } from "../session/enforcer.ts";
+import { enforced } from "../ownership/enforced.ts";
+import { readViewOf, type Snapshot } from "../ownership/snapshot.ts";
+import type { RouteRule } from "../ownership/table.ts";
 import { MAX_NAMED, type Moves, movesBetween } from "./moves-between.ts";
 
 const between = (before: Snapshot, now: Snapshot) => movesBetween(enforced(before), enforced(now));

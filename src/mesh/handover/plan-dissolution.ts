@@ -11,13 +11,13 @@
 // Pods retain what they lose meanwhile, even with `onLoss: InPlace`. They own it again at the end, so no
 // operator sees deletions and no pod needs a restart. The plan does not wait for pods without a proxy, which
 // may write everything.
-import { type AppRef, NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
-import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../../mesh/ownership/table.ts";
-import type { AppPod } from "../facts/app-pods.ts";
-import { type FactsOf, type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
+import { type AppRef, NO_CALLER_POLICY } from "../ownership/snapshot.ts";
+import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../ownership/table.ts";
+import type { AppPod } from "./app-pod.ts";
 import { goneClaims, isOfApp, isOver, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
 import { type AppFacts, type AppPlan, createRules } from "./plan-app.ts";
 import { planFences, withFences } from "./plan-fences.ts";
+import { type FactsOf, type ProxyFacts, podKey } from "./proxy-facts.ts";
 
 interface DissolutionFacts extends Pick<AppFacts, "app" | "words" | "pods" | "factsOf" | "gone"> {
   /** Undefined if the spec is refused: the name then comes from the pods' snapshots. */

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { remember } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
-import type { FenceRule, RouteTable } from "../../mesh/ownership/table.ts";
+import type { FenceRule, RouteTable } from "../ownership/table.ts";
 import { type Claim, compareWith, type TableComparison } from "./claims.ts";
 import { createHolders } from "./class-facts.ts";
 import { planResourceFences } from "./resource-fences.ts";

@@ -3,9 +3,9 @@
 // client is sent what it knows, but never too low, so that it would miss objects.
 import { isInClusterScope } from "../../kube/place.ts";
 import { laterOf, NEVER, type Version, WITHOUT_END } from "../../kube/resource-version.ts";
-import type { StoredResource } from "../session/memory.ts";
 import { type Collection, type Due, type Known, type OpenList, TOLD_NOTHING } from "./known.ts";
 import { MAX_MOVED, MAX_NAMED, type Moves } from "./moves-between.ts";
+import type { StoredResource } from "./stored-moves.ts";
 
 /** Where a change stands among the versions of the resource, and among the changes of the routes. */
 interface Mark {

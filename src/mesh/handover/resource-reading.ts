@@ -11,7 +11,7 @@
 
 import { remember } from "../../base/remember.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import { type RouteTable, resourcesIn } from "../../mesh/ownership/table.ts";
+import { type RouteTable, resourcesIn } from "../ownership/table.ts";
 
 interface ResourceReading {
   /**

@@ -2,26 +2,38 @@
 // proxy, and their versions. Pure. Invariant: pods with equal rules share one object, so each table is
 // compared once for all pods that enforce it.
 import { createHash } from "node:crypto";
-import { MAX_OWNERS_HASHES } from "../../api/app-status.ts";
 import { remember, rememberNames } from "../../base/remember.ts";
-import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
-import type { AppRef, Snapshot } from "../../mesh/ownership/snapshot.ts";
-import type { RouteTable } from "../../mesh/ownership/table.ts";
-import type { SourceWords } from "../../mesh/ownership/words.ts";
 import { type RouteContent, routeDigest } from "../../wire/route-type.ts";
-import type { AppSpec } from "../apps/app.ts";
-import type { AppPod } from "../facts/app-pods.ts";
-import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "../facts/proxy-facts.ts";
+import { countNamespaces } from "../ownership/place-lists.ts";
+import type { AppRef, CallerPolicy, Guard, Snapshot } from "../ownership/snapshot.ts";
+import type { RouteTable } from "../ownership/table.ts";
+import type { SourceWords } from "../ownership/words.ts";
+import type { AppPod } from "./app-pod.ts";
 import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./claims.ts";
 import { type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
+import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "./proxy-facts.ts";
 import { retainedBetween, type SubsetTable } from "./retained.ts";
 
-export interface AppFacts
-  extends Pick<
-    AppSpec,
-    "subsets" | "lockName" | "callers" | "guard" | "isPaused" | "maxMovingPercent" | "keptSubsets" | "retainsLosses"
-  > {
+/** What the plan follows in the spec of an app. */
+export interface PlannedSpec {
+  /** The default subset first, then the others in the order of the spec. */
+  readonly subsets: readonly string[];
+  /** Name of the operator's lock; "" if it has none. */
+  readonly lockName: string;
+  readonly callers: CallerPolicy;
+  readonly guard?: Guard | undefined;
+  /** Every namespace stays with its present owner. */
+  readonly isPaused: boolean;
+  /** If more of the namespaces would move, in percent, they stay until it is confirmed; absent: no limit. */
+  readonly maxMovingPercent?: number | undefined;
+  /** The subsets with which that limit keeps namespaces; absent: all. */
+  readonly keptSubsets?: readonly string[] | undefined;
+  /** Pods retain lost namespaces read-only until they are restarted. */
+  readonly retainsLosses: boolean;
+}
+
+export interface AppFacts extends PlannedSpec {
   readonly app: AppRef;
   readonly words: SourceWords | undefined;
   readonly bySpec: RouteTable;
@@ -48,7 +60,7 @@ export interface AppPlan {
   readonly kept: number;
   /** More namespaces would move than the app allows at once, so somebody has to confirm the moves. */
   readonly needsConfirmation: boolean;
-  /** For the status: the hashes of the tables that a pause may keep. */
+  /** For the status: the hashes of the tables that a pause may keep, the oldest first. */
   readonly ownersHashes?: readonly string[];
   /** The app is being deleted: every pod will own everything again, and none needs a restart. */
   readonly isDissolving: boolean;
@@ -65,7 +77,7 @@ export function planApp(facts: AppFacts): AppPlan {
   const isOver = maxMovingPercent !== undefined && paused.kept * 100 > maxMovingPercent * countNamespaces(bySpec);
   const { desired, kept } = isPaused || isOver ? paused : { desired: bySpec, kept: 0 };
   const added = inForce.isLost ? [] : [ownersHash(desired)];
-  const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added].slice(-MAX_OWNERS_HASHES);
+  const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added];
   const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
   const rules = createRules({
     common: { app, podNamespace: app.namespace, lockName, callers, guard, words },

@@ -5,12 +5,12 @@ import { budget } from "../../../test/support/fuzz.ts";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { group, sharded, subset } from "../../../test/support/route-table.ts";
 import { BUCKETS } from "../../kube/place.ts";
-import { withPlaces } from "../../mesh/ownership/place-lists.ts";
-import { NO_CALLER_POLICY, type Snapshot } from "../../mesh/ownership/snapshot.ts";
-import type { RouteTable } from "../../mesh/ownership/table.ts";
 import { tableFromBytes, tableToBytes } from "../../wire/table-codec.ts";
-import { type ProxyFacts, podKey } from "../facts/proxy-facts.ts";
+import { withPlaces } from "../ownership/place-lists.ts";
+import { NO_CALLER_POLICY, type Snapshot } from "../ownership/snapshot.ts";
+import type { RouteTable } from "../ownership/table.ts";
 import { type AppPlan, planApp } from "./plan-app.ts";
+import { type ProxyFacts, podKey } from "./proxy-facts.ts";
 
 const APP = { namespace: "shop", name: "app" };
 const SUBSETS = ["s1", "s2", "s3", ""];

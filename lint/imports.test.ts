@@ -22,7 +22,7 @@ const NARROWER: Readonly<Record<string, string>> = { "proxy/http": "base", "prox
 
 /** The same for the rooms of the two programs: which other rooms of the same program each may import. */
 const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  mesh: { ownership: "", moves: "ownership", handover: "ownership", link: "ownership" },
+  mesh: { ownership: "", moves: "ownership", handover: "ownership", link: "handover ownership" },
   manager: {
     apps: "",
     facts: "apps",

@@ -7,6 +7,7 @@ import { INHERITED_WRITES_MS } from "../../src/mesh/link/proxy-routes.ts";
 import { type Greeting, greetingOf } from "../../src/mesh/link/registration.ts";
 import { hasOwnLabels, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
+import { createLastWrites } from "../../src/proxy/session/last-writes.ts";
 import { answersTo } from "../../src/proxy/session/mesh-dialog.ts";
 import { type Answers, capabilitiesOf } from "../../src/proxy/session/resource-handler.ts";
 import { createRouteHandler } from "../../src/proxy/session/route-handler.ts";
@@ -66,8 +67,18 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
   function startSession() {
     const enforcer = createEnforcer();
     const stop = new AbortController();
-    const routeHandler = createRouteHandler({ pod, enforcer, file: disk.file, metrics, clock, log, signal: stop.signal });
-    return { enforcer, routeHandler, stop, streams: disk.openStreams(clock.now) };
+    const lastWrites = createLastWrites(clock);
+    const routeHandler = createRouteHandler({
+      pod,
+      enforcer,
+      lastWrites,
+      file: disk.file,
+      metrics,
+      clock,
+      log,
+      signal: stop.signal,
+    });
+    return { enforcer, lastWrites, routeHandler, stop, streams: disk.openStreams(clock.now) };
   }
 
   const answersOn = (on: Link, update: UpdateMessage): Answers => {
@@ -251,8 +262,13 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       if (!alive || !isMine(namespace, resource, labels)) return;
       const subset = session.enforcer.current?.snapshot.subset ?? "";
       const right = rightIn(namespace, resource);
+      const noteEnd = session.lastWrites.begin(namespace);
       const end = session.enforcer.beginWrite(namespace, { group: "", resource });
-      writes = [...writes, { subset, right, namespace, resource, labels, end }];
+      const endBoth = () => {
+        noteEnd();
+        end();
+      };
+      writes = [...writes, { subset, right, namespace, resource, labels, end: endBoth }];
     },
     async endWrites() {
       if (writes.length === 0) return;

@@ -6,7 +6,7 @@ import { createRegistry } from "../../src/base/metrics.ts";
 import { createStreamMetrics } from "../../src/proxy/filter/stream-metrics.ts";
 import { createPlanLog, type PlanLog } from "../../src/proxy/outbound/lists/plan-log.ts";
 import { budget } from "../support/fuzz.ts";
-import { expectOrder, expectQuiet } from "./watch-promises.ts";
+import { expectOrder, expectOwnWrites, expectQuiet } from "./watch-promises.ts";
 import { NAMESPACES, type Script, script } from "./watch-script.ts";
 import { rest, runStep } from "./watch-steps.ts";
 import { World } from "./watch-world.ts";
@@ -14,7 +14,7 @@ import { World } from "./watch-world.ts";
 it("shows nothing foreign, and all of the slice in the end, whatever happens meanwhile", async () => {
   const registry = createRegistry("proxy", "test");
   const metrics = createStreamMetrics(registry);
-  let [runs, ordered, begunByNamespace] = [0, 0, 0];
+  let [runs, ordered, ownWrites, begunByNamespace] = [0, 0, 0, 0];
   const plans: PlanLog = {
     ...createPlanLog({ now: () => 0 }),
     record({ info }, { plan }) {
@@ -25,6 +25,9 @@ it("shows nothing foreign, and all of the slice in the end, whatever happens mea
     const world = new World(start, { metrics, plans });
     for (const command of commands) await runStep(command, world);
     await rest(world, 8);
+    expectQuiet(world);
+    const own = NAMESPACES.find(world.isMine);
+    if (own !== undefined && (await expectOwnWrites(world, own))) ownWrites++;
     expectQuiet(world);
     const known = NAMESPACES.find((name) => world.places.get(name) !== "unknown");
     if (known !== undefined && (await expectOrder(world, known))) ordered++;
@@ -38,6 +41,6 @@ it("shows nothing foreign, and all of the slice in the end, whatever happens mea
   const renewals = (result: string) => Number(new RegExp(`result="${result}".* (\\d+)$`, "m").exec(text)?.[1] ?? 0);
   const narrowed = await registry.getSingleMetricAsString("ctrlmesh_proxy_pushdown_total");
   const planned = (plan: string) => Number(new RegExp(`plan="${plan}".* (\\d+)$`, "m").exec(narrowed)?.[1] ?? 0);
-  for (const count of [renewals("renewed"), renewals("expired"), ordered, planned("by-namespace"), begunByNamespace])
+  for (const count of [renewals("renewed"), renewals("expired"), ordered, ownWrites, planned("by-namespace"), begunByNamespace])
     expect(count).toBeGreaterThanOrEqual(Math.floor(runs / 20));
 }, 60_000);

@@ -50,6 +50,26 @@ export async function expectOrder(world: World, namespace: string): Promise<bool
   return new Set(order).size === 2;
 }
 
+/**
+ * The pod writes an object of each resource to its namespace, which moves away as soon as the writes are answered. Whoever watches is
+ * shown the versions that were written. Returns whether anybody watches.
+ */
+export async function expectOwnWrites(world: World, namespace: string): Promise<boolean> {
+  const { clients, clock, apiServer, witness } = world;
+  for (const { client } of clients) client.stay();
+  const before = witness.shown.length;
+  const written = { pods: world.ownWrite("pods", namespace, 0), widgets: world.ownWrite("widgets", namespace, 0) };
+  world.move([[namespace, "theirs"]]);
+  await clock.flush();
+  for (let watch = 0; watch < apiServer.openWatches; watch++) apiServer.deliver(watch, 10);
+  await rest(world, 4);
+  const shown = witness.shown.slice(before);
+  const present = clients.filter(({ client }) => !client.isOver);
+  for (const { client, resource } of present)
+    expect(shown.some((event) => event.client === client && event.version === written[resource])).toBe(true);
+  return present.length > 0;
+}
+
 function eventsAfter(history: History, version: number): SeenEvent[] {
   const events: SeenEvent[] = [];
   for (let change = history.after(version); change !== undefined; change = history.after(change.version)) {

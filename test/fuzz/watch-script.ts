@@ -1,6 +1,7 @@
 // What can happen in the model test of watches, as data: a failure prints the script that led to it.
 import fc from "fast-check";
 
+export const RESOURCES = ["pods", "widgets"] as const;
 /** Their hashes lie far apart. */
 export const NAMESPACES = ["ant", "bee", "cow", "dog"];
 /** Many others, so that the API server is asked by ranges of hashes. They move only all together. */
@@ -23,12 +24,14 @@ const resource = fc.constantFrom("pods", "pods", "widgets");
 const client = fc.nat({ max: 3 });
 const events = fc.integer({ min: 1, max: 4 });
 const awayMs = fc.constantFrom(0, 0, 500, 3_000);
+const takesMs = fc.constantFrom(0, 0, 100, 5_000);
 const watch = fc.nat({ max: 5 });
 const kind = fc.constantFrom("lists", "lists, no bookmarks", "lists metadata", "initial events", "initial events", "creates");
 const start = { resource, kind, namespace: near };
 
 const command = fc.oneof(
   of(6, "write", { resource, namespace, name: fc.constantFrom("x", "y") }),
+  of(3, "own write", { resource, namespace: near, takesMs }),
   of(2, "remove", { resource, namespace, name: fc.constantFrom("x", "y") }),
   of(5, "move", { namespace: near, place }),
   of(2, "move far", {}),
@@ -43,6 +46,15 @@ const command = fc.oneof(
   of(2, "start", start),
   of(2, "forget", { client }),
   of(2, "break during a move", { client, events: fc.integer({ min: 1, max: 2 }), namespace: near, place }),
+  of(3, "move after an own write", {
+    resource,
+    client,
+    namespace: near,
+    place,
+    takesMs,
+    end: fc.constantFrom("none", "break", "kill"),
+  }),
+  of(3, "birth after an own write", { resource, lost: near, born: near, existed: fc.boolean(), isEarly: fc.boolean() }),
   of(2, "break after a move", { client, namespace: near, place, isFar: fc.boolean() }),
   of(3, "move during a list", { client, namespace: near, place, killsProxy: fc.boolean() }),
   of(1, "list", { resource }),

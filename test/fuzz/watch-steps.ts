@@ -1,5 +1,5 @@
 // What the commands of the model test of watches do.
-import { type Command, FAR, type Place } from "./watch-script.ts";
+import { type Command, FAR, NAMESPACES, type Place, RESOURCES } from "./watch-script.ts";
 import type { World } from "./watch-world.ts";
 
 type Steps = { readonly [K in Command["do"]]: (step: Extract<Command, { do: K }>) => unknown };
@@ -35,13 +35,34 @@ function stepsOf(world: World): Steps {
     const far = [...world.places].filter(([name]) => FAR.includes(name));
     world.move(far.map(([name, place]) => [name, place === "own" ? "theirs" : "own"]));
   };
+  const writeEverywhere = async (namespaces: readonly string[]) => {
+    for (const name of namespaces) for (const resource of RESOURCES) histories[resource].write(name, "x");
+    for (let watch = 0; watch < apiServer.openWatches; watch++) apiServer.deliver(watch, 10);
+    await clock.flush();
+  };
   return {
     write: ({ resource, namespace, name }) => histories[resource].write(namespace, name),
+    "own write": ({ resource, namespace, takesMs }) => world.ownWrite(resource, namespace, takesMs),
     remove: ({ resource, namespace, name }) => histories[resource].remove(namespace, name),
     move: ({ namespace, place }) => move(namespace, place),
     "break during a move"({ client, events, namespace, place }) {
       clientOf(client)?.breakAfter(events, 0);
       move(namespace, place);
+    },
+    async "move after an own write"({ resource, client, namespace, place, takesMs, end }) {
+      world.ownWrite(resource, namespace, takesMs);
+      move(namespace, place);
+      await writeEverywhere(NAMESPACES);
+      if (end === "break") clientOf(client)?.breakAfter(0, 0);
+      if (end === "kill") world.killProxy("all", 0);
+    },
+    async "birth after an own write"({ resource, lost, born, existed, isEarly }) {
+      if (existed) move(born, "unknown");
+      world.ownWrite(resource, lost, 0);
+      move(lost, "theirs");
+      if (isEarly) await writeEverywhere([born]);
+      move(born, "own");
+      await writeEverywhere([born]);
     },
     async "break after a move"({ client, namespace, place, isFar }) {
       if (isFar) moveFar();

@@ -16,11 +16,16 @@ export class Witness {
   readonly #places: ReadonlyMap<string, Place>;
   readonly #wereMine = new Set<string>();
   readonly #mayExpire: () => boolean;
+  readonly #retains: (namespace: string) => boolean;
 
-  /** @param mayExpire something has moved, or moves were lost */
-  constructor(places: ReadonlyMap<string, Place>, mayExpire: () => boolean) {
+  /**
+   * @param mayExpire something has moved, or moves were lost
+   * @param retains the pod is shown a namespace that it has lost, until it has seen its own writes
+   */
+  constructor(places: ReadonlyMap<string, Place>, mayExpire: () => boolean, retains: (namespace: string) => boolean) {
     this.#places = places;
     this.#mayExpire = mayExpire;
+    this.#retains = retains;
   }
 
   /** The places have changed. */
@@ -44,13 +49,16 @@ export class Witness {
 
   checkList(namespaces: ReadonlySet<string>): void {
     for (const each of namespaces)
-      if (this.#places.get(each) !== "own") this.problems.push(`${each} listed, which is ${this.#places.get(each)}`);
+      if (!this.#mayShow(each)) this.problems.push(`${each} listed, which is ${this.#places.get(each)}`);
   }
 
   #checkEvent({ type, key, namespace, version }: SeenEvent): void {
-    const place = this.#places.get(namespace);
     // What has gone may be told of again, if the client may have known it.
-    if (place === "own" || (type === "DELETED" && this.#wereMine.has(namespace))) return;
-    this.problems.push(`${type} ${key} of version ${version} shown, which is ${place}`);
+    if (this.#mayShow(namespace) || (type === "DELETED" && this.#wereMine.has(namespace))) return;
+    this.problems.push(`${type} ${key} of version ${version} shown, which is ${this.#places.get(namespace)}`);
+  }
+
+  #mayShow(namespace: string): boolean {
+    return this.#places.get(namespace) === "own" || (this.#retains(namespace) && this.#wereMine.has(namespace));
   }
 }

@@ -47,7 +47,8 @@ export class World {
     const near = NAMESPACES.map((name, index): [string, Place] => [name, first[index] ?? "own"]);
     const far = FAR.map((name, index): [string, Place] => [name, index % 2 === 0 ? "own" : "theirs"]);
     this.#places = new Map(isLarge ? [...near, ...far] : near);
-    this.witness = new Witness(this.#places, () => this.#moved.size > 0 || this.#hasLostMoves);
+    const mayExpire = () => this.#moved.size > 0 || this.#hasLostMoves;
+    this.witness = new Witness(this.#places, mayExpire, (namespace) => this.#proxy.retains(namespace));
     this.#seenBy = seenBy;
     this.#isByNamespace = isByNamespace;
     this.#proxy = this.#startProxy(undefined, this.#snapshot());
@@ -76,6 +77,17 @@ export class World {
     this.#proxy.enforce(this.#snapshot());
   }
 
+  /** The pod writes an object and is answered after this time. Undefined if the subset does not own it. */
+  ownWrite(resource: Resource, namespace: string, takesMs: number): number | undefined {
+    if (!this.isMine(namespace)) return undefined;
+    const group = resource === "pods" ? "" : "example.io";
+    const end = this.#proxy.beginWrite(namespace, { group, resource });
+    const version = this.histories[resource].write(namespace, "x");
+    if (takesMs === 0) end();
+    else this.clock.after(takesMs, end);
+    return version;
+  }
+
   /** A client that creates an object needs a namespace where it may. */
   start({ resource, kind: name, namespace }: Start): void {
     const kind = KINDS[name];
@@ -99,9 +111,11 @@ export class World {
   killProxy(leaves: "all" | "lost", awayMs: number): void {
     const { stored } = this.#proxy;
     this.#proxy.kill();
-    this.#hasLostMoves ||= leaves === "lost";
     const before = leaves === "lost" ? LOST_MOVES : stored.moves;
+    this.#hasLostMoves ||= before === LOST_MOVES;
     this.#proxy = this.#startProxy(before, stored.snapshot);
+    // The manager sends the newest routes at once, if they were not stored.
+    if (stored.snapshot.version !== this.#version) this.#proxy.enforce(this.#snapshot());
     for (const { client } of this.clients) client.breakAfter(0, awayMs);
   }
 

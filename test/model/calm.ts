@@ -47,6 +47,7 @@ export function expectConverges(faulty: World): void {
     const delivery = world.managers[leaderOf(world)]?.records.get(keyOf(name))?.route;
     if (isThere && delivery?.acknowledged?.digest !== routes.inForce?.digest)
       throw new Error(`the manager does not know what ${name} has`);
+    if (isThere && routes.retaining !== undefined) throw new Error(`${name} shows what it has lost without end`);
   }
 }
 

@@ -33,7 +33,8 @@ export function expectNewer(world: World, before: World): void {
 
 /** @throws if a proxy acknowledges too early: see the invariant of src/mesh/link/proxy-routes.ts */
 export function expectHeld({ name, routes, enforced, writes, ghosts, disk }: ModelProxy): void {
-  if (enforced !== routes.inForce) throw new Error(`${name} acknowledges what it does not enforce`);
+  const isEnforced = enforced?.version === routes.inForce?.version && enforced?.digest === routes.inForce?.digest;
+  if (!isEnforced) throw new Error(`${name} acknowledges what it does not enforce`);
   const refused = [...writes, ...ghosts].filter(({ place }) => !allows(enforced, place));
   if (refused.length > 0) throw new Error(`${name} acknowledges while a write in ${refused[0]?.place} is in flight`);
   if (disk.stored !== undefined && disk.stored.digest !== enforced?.digest)

@@ -48,6 +48,8 @@ function write(world: World, rank: Rank): unknown {
 const routesText = (routes: Snapshot | undefined, rank: Rank) => routes && [routes.digest, rank("version", routes.version)];
 const resourceText = ({ digest, version }: ResourceMessage, rank: Rank) => [digest, rank("version", version)];
 
+const retainedText = ({ table }: Snapshot) => table.retained?.flatMap(({ namespaces }) => [...namespaces]).sort();
+
 function deliveryText({ desired, acknowledged, outstanding, inDoubt, ...rest }: Delivery<Snapshot>, rank: Rank): unknown {
   return [
     routesText(desired, rank),
@@ -89,6 +91,7 @@ function proxyText(proxy: ModelProxy, rank: Rank, fromNow: (ms: number) => unkno
     typeof disk.promises === "object" ? disk.promises.epoch : disk.promises,
     [routesText(routes.inForce, rank), routesText(proxy.enforced, rank), routes.stage, routesText(routes.acknowledged, rank)],
     routes.inDoubt.map((each) => routesText(each, rank)),
+    routes.retaining && [routes.retaining.isEndDue, retainedText(routes.retaining.routes)],
     [fromNow(routes.inheritedUntilMs), routes.file, rank("nonce", dueNonce), rank("stream", dueStream)],
     dialog.kind === "promising" ? [dialog.kind, dialog.welcome.epoch] : dialog.kind,
     [rank("stream", proxy.stream), rank("number", promises.lastNumber), rank("number", promises.bound)],

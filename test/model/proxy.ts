@@ -127,7 +127,12 @@ function takeUpdate(world: World, at: number, update: UpdateMessage): World {
   const head = { type: ROUTE.name, nonce: update.nonce, version: update.resource?.version ?? 0 };
   const read = readUpdate(update, routes.inForce, APP.namespace);
   if (read.kind === "take")
-    return enterRoutes(world, at, { kind: "update", update: stream * NONCES + update.nonce, routes: intern(read.routes) });
+    return enterRoutes(world, at, {
+      kind: "update",
+      update: stream * NONCES + update.nonce,
+      routes: intern(read.routes),
+      written: new Set(proxyAt(world, at).writes.map(({ place }) => place)),
+    });
   const needsWhole = read.kind === "needs-whole";
   return say(world, stream, { nack: { ...head, problems: needsWhole ? [] : read.problems, needsWhole } });
 }
@@ -149,6 +154,8 @@ function carryOutRoutes(world: World, at: number, effect: RoutesEffect): World {
       return enterAfter(world, at, effect.ms, { kind: "settled" });
     case "store":
       return withProxy(world, at, { saving: effect.routes });
+    case "show-own-writes":
+      return enterAfter(world, at, effect.ms, { kind: "own-writes-shown" });
     case "retry-later":
       return enterAfter(world, at, effect.ms, { kind: "retry" });
     case "acknowledge": {

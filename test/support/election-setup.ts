@@ -53,6 +53,7 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
     onChange: enforcer.onChange,
     beginWrite: enforcer.beginWrite,
     beginHold: enforcer.beginHold,
+    beginRenewal: enforcer.beginRenewal,
   };
   const reportSink: ReportSink = {
     ...NO_REPORTS,

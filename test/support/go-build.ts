@@ -18,6 +18,7 @@ export const GO_PROGRAMS = [
   "test/operators/go-old",
   "test/operators/go-retry",
   "test/operators/go-children",
+  "test/operators/go-consistent",
   "test/operators/go-fetch",
   "test/operators/go-webhooks",
   "test/kube",

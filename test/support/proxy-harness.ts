@@ -110,6 +110,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     onChange: () => () => undefined,
     beginWrite: () => () => undefined,
     beginHold: () => () => undefined,
+    beginRenewal: () => () => undefined,
     reports: NO_REPORTS,
     memory: NO_MEMORY,
   };

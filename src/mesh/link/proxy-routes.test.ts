@@ -1,11 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { routes as made } from "../../../test/support/test-routes.ts";
+import { readViewOf, viewOf } from "../ownership/snapshot.ts";
 import { heldClaims, INHERITED_WRITES_MS, NO_ROUTES, type ProxyRoutes, type RoutesEvent, stepRoutes } from "./proxy-routes.ts";
 
 const first = made(1, { blue: ["a"] });
 const second = made(2, { blue: ["a", "b"] });
 const STORED: RoutesEvent = { kind: "stored", isStored: true };
-const update = (number: number, routes = first): RoutesEvent => ({ kind: "update", update: number, routes });
+const update = (number: number, routes = first, ...written: string[]): RoutesEvent => ({
+  kind: "update",
+  update: number,
+  routes,
+  written: new Set(written),
+});
 
 /** The effects of the events, one after the other, and the last state. */
 function stepped(events: readonly RoutesEvent[], from: ProxyRoutes = NO_ROUTES, nowMs = 0) {
@@ -83,5 +89,79 @@ describe("other content of the file", () => {
     expect(stepped([update(1), { kind: "outdated" }]).effects).not.toContain("store");
     const saving = stepped([update(1), { kind: "drained" }]).state;
     expect(stepped([{ kind: "outdated" }, STORED, STORED], saving).effects).toEqual(["acknowledge 1", "store"]);
+  });
+});
+
+describe("a place that the pod has just written to, and loses", () => {
+  const both = made(1, { blue: ["a", "b"] });
+  const lost = made(2, { blue: ["a"], defaultSubset: ["b"] });
+  const more = made(3, { blue: ["a", "c"], defaultSubset: ["b"] });
+  const held = stepped([update(1, both), { kind: "drained" }, STORED]).state;
+  const SHOWN: RoutesEvent = { kind: "own-writes-shown" };
+  /** The effects, with the namespaces that clients see after `enforce` and `relabel`. */
+  const seen = (events: readonly RoutesEvent[], from = held) => {
+    const effects: string[] = [];
+    let state = from;
+    for (const event of events) {
+      const next = stepRoutes(state, event, 0);
+      state = next.state;
+      for (const effect of next.effects) {
+        const view = "routes" in effect && effect.kind !== "store" ? readViewOf(viewOf(effect.routes, "", "pods")) : undefined;
+        const allShown = effect.kind === "store" ? [String(effect.isAllShown)] : [];
+        effects.push([effect.kind, ...[...(view?.namespaces().own ?? [])].sort(), ...allShown].join(" "));
+      }
+    }
+    return { state, effects };
+  };
+
+  it("stays readable until clients were shown its last events, and nothing waits for that", () => {
+    const { effects, state } = seen([update(2, lost, "b"), { kind: "drained" }, STORED]);
+    expect(effects).toEqual(["mark-unstored", "enforce a b", "drain", "show-own-writes", "store false", "acknowledge"]);
+    expect(heldClaims(state, 0)).toEqual({ acknowledged: lost, inDoubt: [], mayHoldMore: false });
+    expect(seen([SHOWN, STORED], state).effects).toEqual(["mark-unstored", "enforce a", "store true"]);
+  });
+
+  it("is not writable", () => {
+    const { state } = seen([update(2, lost, "b")]);
+    expect(viewOf(state.retaining?.routes ?? both, "", "pods").ownershipOf("b")).toBe("other-subset");
+  });
+
+  it("goes at once if the pod has not written to it", () => {
+    expect(seen([update(2, lost, "a", "other")]).effects).toEqual(["mark-unstored", "enforce a", "drain"]);
+  });
+
+  it("is retained while other routes come, which are in force at once, and the time begins when its writes are over", () => {
+    const { effects, state } = seen([
+      update(2, lost, "b"),
+      { kind: "drained" },
+      update(3, more, "b"),
+      SHOWN,
+      { kind: "drained" },
+    ]);
+    expect(effects.filter((effect) => /^enforce|^show/.test(effect))).toEqual([
+      "enforce a b",
+      "show-own-writes",
+      "enforce a b c",
+      "show-own-writes",
+    ]);
+    expect(seen([SHOWN], state).effects).toEqual(["mark-unstored", "enforce a c"]);
+  });
+
+  it("stays retained when the same routes come once more, for no longer than before", () => {
+    const again = update(3, { ...lost, version: 7 });
+    const { effects, state } = seen([update(2, lost, "b"), { kind: "drained" }, again, { kind: "drained" }]);
+    expect(effects.slice(5)).toEqual(["relabel a b", "drain"]);
+    expect(seen([SHOWN], state).effects).toEqual(["mark-unstored", "enforce a"]);
+  });
+
+  it("is the pod's again at once if it comes back", () => {
+    const { effects, state } = seen([update(2, lost, "b"), { kind: "drained" }, update(3, both, "b")]);
+    expect([effects.at(-2), state.retaining]).toEqual(["enforce a b", undefined]);
+  });
+
+  it("is retained by the manager's rules where the manager retains it", () => {
+    const restart = made(2, { blue: ["a"], defaultSubset: ["b"], retained: ["b"] });
+    const { state } = seen([update(2, restart, "b")]);
+    expect(state.retaining).toBeUndefined();
   });
 });

@@ -6,14 +6,20 @@
 //   Settling => Storing    when no write of a killed process can still take effect
 //   Storing => Held        when the file has the routes, perhaps after some attempts: they are acknowledged
 //   any => Draining        when an update brings other routes, or these once more
+//
+// What the pod has just written to and loses in place, it retains read-only for a moment (own-writes.ts). No write is allowed there, so
+// nothing above waits for it.
 import type { Transition } from "../../base/machine.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
+import { OWN_WRITES_MS, retainingWritten } from "./own-writes.ts";
 
 export type Stage = "draining" | "settling" | "storing" | "held";
 
 export interface ProxyRoutes {
   /** Undefined: the proxy serves nothing. */
   readonly inForce: Snapshot | undefined;
+  /** The routes in force with what the pod retains beyond them; undefined if that is nothing. */
+  readonly retaining: { readonly routes: Snapshot; readonly isEndDue: boolean } | undefined;
   readonly stage: Stage;
   /** The last routes that could be acknowledged. */
   readonly acknowledged: Snapshot | undefined;
@@ -37,14 +43,16 @@ type RouteFile =
 
 export type RoutesEvent =
   | { readonly kind: "started"; readonly stored: Snapshot | undefined; readonly inheritsWrites: boolean }
-  /** Routes that were checked (read-update.ts). */
-  | { readonly kind: "update"; readonly update: number; readonly routes: Snapshot }
+  /** Routes that were checked (read-update.ts). `written`: the places to which the pod writes, or has just written. */
+  | { readonly kind: "update"; readonly update: number; readonly routes: Snapshot; readonly written: ReadonlySet<string> }
   /** No write is in flight that the routes in force refuse. */
   | { readonly kind: "drained" }
   | { readonly kind: "settled" }
   /** A save is over. */
   | { readonly kind: "stored"; readonly isStored: boolean }
   | { readonly kind: "retry" }
+  /** Clients have been shown the events of the pod's last writes. */
+  | { readonly kind: "own-writes-shown" }
   /** Other content of the file has changed: the lock gate. */
   | { readonly kind: "outdated" };
 
@@ -60,9 +68,12 @@ export type RoutesEffect =
   | { readonly kind: "drain" }
   /** Calls for `settled`, in place of any earlier call. */
   | { readonly kind: "settle"; readonly ms: number }
-  | { readonly kind: "store"; readonly routes: Snapshot }
+  /** `isAllShown`: no client sees more than these routes. If one does, the next process must not believe what the file says of that. */
+  | { readonly kind: "store"; readonly routes: Snapshot; readonly isAllShown: boolean }
   /** Calls for `retry`, in place of any earlier call. */
   | { readonly kind: "retry-later"; readonly ms: number }
+  /** Calls for `own-writes-shown` after this time without a watch that renews itself, in place of any earlier call. */
+  | { readonly kind: "show-own-writes"; readonly ms: number }
   | { readonly kind: "acknowledge"; readonly update: number };
 
 const UNKNOWN_CONTENT: RouteFile = { kind: "idle", digest: undefined, isOutdated: false };
@@ -82,6 +93,7 @@ const STORE_RETRY_MS = 1_000;
 
 export const NO_ROUTES: ProxyRoutes = {
   inForce: undefined,
+  retaining: undefined,
   stage: "held",
   acknowledged: undefined,
   inDoubt: [],
@@ -95,18 +107,19 @@ export function stepRoutes(routes: ProxyRoutes, event: RoutesEvent, nowMs: numbe
     case "started":
       return start(routes, event.stored, event.inheritsWrites ? nowMs + INHERITED_WRITES_MS : routes.inheritedUntilMs);
     case "update":
-      return takeUpdate(routes, event.routes, event.update);
+      return takeUpdate(routes, event);
     case "drained":
-      return routes.stage === "draining" ? settle({ ...routes, stage: "settling" }, nowMs) : stay(routes);
+      return routes.stage === "draining" ? afterDrain(routes, nowMs) : stay(routes);
     case "settled":
       return routes.stage === "settling" ? settle(routes, nowMs) : stay(routes);
     case "stored":
       return afterSave(routes, event.isStored);
     case "retry":
       return routes.file.kind === "failed" ? advance({ ...routes, file: UNKNOWN_CONTENT }) : stay(routes);
+    case "own-writes-shown":
+      return routes.retaining?.isEndDue === true ? retainNoMore(routes) : stay(routes);
     case "outdated":
-      // A failed write is repeated anyway, with the new content.
-      return routes.file.kind === "failed" ? stay(routes) : advance({ ...routes, file: { ...routes.file, isOutdated: true } });
+      return outdate(routes);
     default:
       return event satisfies never;
   }
@@ -119,14 +132,47 @@ function start(routes: ProxyRoutes, stored: Snapshot | undefined, inheritedUntil
   return { state: next, effects: [{ kind: "enforce", routes: stored }] };
 }
 
-function takeUpdate(routes: ProxyRoutes, inForce: Snapshot, due: number): Step {
-  const next: ProxyRoutes = { ...routes, inForce, due, stage: "draining" };
-  if (routes.inForce?.digest === inForce.digest)
-    return { state: next, effects: [{ kind: "relabel", routes: inForce }, { kind: "drain" }] };
+function takeUpdate(before: ProxyRoutes, { routes, update, written }: Extract<RoutesEvent, { kind: "update" }>): Step {
+  const next: ProxyRoutes = { ...before, inForce: routes, due: update, stage: "draining" };
+  const { retaining } = before;
+  if (before.inForce?.digest === routes.digest) {
+    const again = retaining && { ...retaining, routes: { ...routes, table: retaining.routes.table } };
+    return {
+      state: { ...next, retaining: again },
+      effects: [{ kind: "relabel", routes: again?.routes ?? routes }, { kind: "drain" }],
+    };
+  }
+  const enforced = retainingWritten(retaining?.routes ?? before.inForce, routes, written);
   return {
-    state: { ...next, inDoubt: [...routes.inDoubt.slice(-MAX_IN_DOUBT), inForce], file: withoutRoutes(routes.file) },
-    effects: [{ kind: "mark-unstored" }, { kind: "enforce", routes: inForce }, { kind: "drain" }],
+    state: {
+      ...next,
+      retaining: enforced === routes ? undefined : { routes: enforced, isEndDue: false },
+      inDoubt: [...before.inDoubt.slice(-MAX_IN_DOUBT), routes],
+      file: withoutRoutes(before.file),
+    },
+    effects: [{ kind: "mark-unstored" }, { kind: "enforce", routes: enforced }, { kind: "drain" }],
   };
+}
+
+function afterDrain(routes: ProxyRoutes, nowMs: number): Step {
+  const { retaining } = routes;
+  if (retaining === undefined || retaining.isEndDue) return settle({ ...routes, stage: "settling" }, nowMs);
+  const { state, effects } = settle({ ...routes, stage: "settling", retaining: { ...retaining, isEndDue: true } }, nowMs);
+  return { state, effects: [{ kind: "show-own-writes", ms: OWN_WRITES_MS }, ...effects] };
+}
+
+/** Clients are then sent what the pod has lost, so the moves in the file are outdated. */
+function retainNoMore(routes: ProxyRoutes): Step {
+  const { inForce } = routes;
+  if (inForce === undefined) return stay(routes);
+  const { state, effects } = outdate({ ...routes, retaining: undefined });
+  return { state, effects: [{ kind: "mark-unstored" }, { kind: "enforce", routes: inForce }, ...effects] };
+}
+
+/** A failed write is repeated anyway, with the new content. */
+function outdate(routes: ProxyRoutes): Step {
+  const { file } = routes;
+  return file.kind === "failed" ? stay(routes) : advance({ ...routes, file: { ...file, isOutdated: true } });
 }
 
 function settle(routes: ProxyRoutes, nowMs: number): Step {
@@ -149,7 +195,7 @@ function advance(routes: ProxyRoutes): Step {
   const mayStore = next.inDoubt.length === 0 || stage === "storing";
   if (mayStore && (!hasRoutes || file.isOutdated)) {
     next = { ...next, file: { kind: "writing", digest: inForce.digest, isOutdated: false } };
-    effects.push({ kind: "store", routes: inForce });
+    effects.push({ kind: "store", routes: inForce, isAllShown: next.retaining === undefined });
   }
   return { state: next, effects };
 }

@@ -155,7 +155,8 @@ class RenewingWatch implements ByteSink, SourceControl {
   // watching => renewing   the collection has gained or lost a few namespaces
   async #goOn(known: Known): Promise<void> {
     if (!this.#become({ kind: "renewing" })) return;
-    const isRenewed = await attemptRenewal(this.#over, (asking) => this.#askAndSend(known, asking), this.#deps);
+    const end = this.#deps.session.beginRenewal();
+    const isRenewed = await attemptRenewal(this.#over, (asking) => this.#askAndSend(known, asking), this.#deps).finally(end);
     if (isRenewed === undefined) this.#expire();
   }
 

@@ -17,6 +17,7 @@ import type { StateFolder } from "../state/state-folder.ts";
 import { createBudgetHandler } from "./budget-handler.ts";
 import { leaveCleanEnd, takeCleanEnd } from "./clean-end.ts";
 import { createEnforcer } from "./enforcer.ts";
+import { createLastWrites } from "./last-writes.ts";
 import { createMeshClient } from "./mesh-client.ts";
 import { createPeersHandler } from "./peers-handler.ts";
 import { createPolicyHandler } from "./policy-handler.ts";
@@ -53,10 +54,11 @@ export function createSession(deps: SessionDeps): ManagerSession {
   const pod: PodRef = { namespace: config.podNamespace, name: config.podName, uid: config.podUid };
   const metrics = createSessionMetrics(deps.registry);
   const enforcer = createEnforcer((error) => log.error({ err: error }, "a part of the proxy failed to follow a new route"));
+  const lastWrites = createLastWrites(clock);
   const stopping = new AbortController();
   const file = createSnapshotFile(state, pod, log, () => routeHandler.storeAgain());
   const streams = createStreamLedger({ slot: state.stream, clock, log, unstored: metrics.promiseUnstored });
-  const routeHandler = createRouteHandler({ pod, enforcer, file, metrics, clock, log, signal: stopping.signal });
+  const routeHandler = createRouteHandler({ pod, enforcer, lastWrites, file, metrics, clock, log, signal: stopping.signal });
   const policies = createPolicies({
     clock,
     random,
@@ -137,8 +139,15 @@ export function createSession(deps: SessionDeps): ManagerSession {
       return client.trouble;
     },
     onChange: enforcer.onChange,
-    beginWrite: enforcer.beginWrite,
+    beginWrite(place, target, reach) {
+      const [noteEnd, end] = [lastWrites.begin(place), enforcer.beginWrite(place, target, reach)];
+      return () => {
+        noteEnd();
+        end();
+      };
+    },
     beginHold: enforcer.beginHold,
+    beginRenewal: enforcer.beginRenewal,
     memory: { lock: file.lock, moves: file.moves },
     reports: {
       setLeader(value) {

@@ -5,6 +5,7 @@ import { isWithin, type WriteReach } from "../../mesh/ownership/decide.ts";
 import { type ChangeListener, type Enforced, enforced } from "../../mesh/ownership/enforced.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import type { Session } from "./session.ts";
+import type { Renewals } from "./when-shown.ts";
 
 export interface Enforcer extends Session {
   /** Calls the listeners in the order of their subscription. */
@@ -15,6 +16,7 @@ export interface Enforcer extends Session {
   whenDrained(run: () => void): void;
   /** True if no write is in flight. */
   readonly isQuiet: boolean;
+  readonly renewals: Renewals;
   /** Namespaces whose requests or watches wait for their owner. */
   readonly heldNamespaces: number;
   /** Refused writes in flight that `whenDrained` waits for. The cost grows with all writes in flight. */
@@ -38,6 +40,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
   // How many requests wait for the owner of each unknown namespace.
   const holds = new Map<string, number>();
   const backlogListeners = new Set<() => void>();
+  const renewals = { running: 0, ended: 0 };
   let current: Enforced | undefined;
   let onDrained: (() => void) | undefined;
 
@@ -110,6 +113,16 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
         if (left > 0) holds.set(namespace, left);
         else if (holds.delete(namespace)) notifyBacklog();
       };
+    },
+    beginRenewal() {
+      renewals.running++;
+      return () => {
+        renewals.running--;
+        renewals.ended++;
+      };
+    },
+    get renewals() {
+      return { ...renewals };
     },
     get heldNamespaces() {
       return holds.size;

@@ -2,7 +2,8 @@ import { expect, it } from "vitest";
 import { startRouteHandler } from "../../../test/support/route-handler.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { deltaUpdate, wholeUpdate } from "../../../test/support/updates.ts";
-import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
+import { OWN_WRITES_MS } from "../../mesh/link/own-writes.ts";
+import { readViewOf, type Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { ROUTE_DELTA_MESSAGE } from "../../wire/load-proto.ts";
 import type { RouteDeltaMessage, UpdateMessage } from "../../wire/messages.ts";
 
@@ -22,7 +23,7 @@ function setup() {
   /** A save that fails may have written. */
   const disk = { fails: false };
   const answered: string[] = [];
-  const { clock, enforcer, routeHandler } = startRouteHandler({
+  const { clock, enforcer, lastWrites, routeHandler } = startRouteHandler({
     load: async () => saved.at(-1),
     save: async (snapshot) => {
       saved.push(snapshot);
@@ -38,6 +39,7 @@ function setup() {
   return {
     clock,
     enforcer,
+    lastWrites,
     routeHandler,
     saved,
     disk,
@@ -174,4 +176,27 @@ it("refuses a body that is no route, and an update without a resource", () => {
   takeUpdate({ ...wholeUpdate(before, 2), resource: null });
   expect(answered).toEqual([expect.stringMatching(/^nack 1 body: /), "nack 2 resource: missing"]);
   expect(enforcer.current).toBeUndefined();
+});
+
+it("shows what the pod has just written to and lost until its events have come, and acknowledges the loss before", async () => {
+  const { clock, enforcer, lastWrites, answered, take } = setup();
+  const ownershipOfA = () => {
+    const view = enforcer.current?.view("", "pods");
+    return view && [view.ownershipOf("a"), readViewOf(view).ownershipOf("a")];
+  };
+  take(before, 1);
+  await clock.flush();
+  lastWrites.begin("a")();
+  const endRenewal = enforcer.beginRenewal();
+  take(routes(2, { defaultSubset: ["a", ...NAMES] }), 2);
+  await clock.flush();
+  expect([answered, ownershipOfA()]).toEqual([
+    ["ack 1", "ack 2"],
+    ["other-subset", "own"],
+  ]);
+  await clock.advance(OWN_WRITES_MS * 2);
+  endRenewal();
+  expect(ownershipOfA()).toEqual(["other-subset", "own"]);
+  await clock.advance(OWN_WRITES_MS * 2);
+  expect(ownershipOfA()).toEqual(["other-subset", "other-subset"]);
 });

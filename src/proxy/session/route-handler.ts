@@ -20,13 +20,16 @@ import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import type { PodRef, UpdateMessage } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { Enforcer } from "./enforcer.ts";
+import type { LastWrites } from "./last-writes.ts";
 import type { Answers } from "./resource-handler.ts";
 import type { SessionMetrics } from "./session-metrics.ts";
 import type { SnapshotFile } from "./snapshot-file.ts";
+import { whenShown } from "./when-shown.ts";
 
 export interface RouteHandlerDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly pod: PodRef;
   readonly enforcer: Enforcer;
+  readonly lastWrites: Pick<LastWrites, "places">;
   readonly file: Pick<SnapshotFile, "load" | "willChange" | "save">;
   readonly metrics: SessionMetrics;
   /** Nothing more is stored after it. */
@@ -34,7 +37,7 @@ export interface RouteHandlerDeps extends Pick<ProcessContext, "clock" | "log"> 
 }
 
 export function createRouteHandler(deps: RouteHandlerDeps) {
-  const { enforcer, file, metrics, clock, log, signal } = deps;
+  const { enforcer, lastWrites, file, metrics, clock, log, signal } = deps;
   const routes = runMachine(NO_ROUTES, (state, event: RoutesEvent) => stepRoutes(state, event, clock.monotonicMs()), carryOut);
   let saving: Promise<void> = Promise.resolve();
   let updates = 0;
@@ -43,20 +46,21 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
 
   /** By kind of event. Updates that come while the disk fails are tried at once, and their timers must not add up. */
   const timers = new Map<RoutesEvent["kind"], Timer>();
-  const enterAfter = (ms: number, event: RoutesEvent) => {
-    timers.get(event.kind)?.cancel();
-    if (!signal.aborted)
-      timers.set(
-        event.kind,
-        clock.after(ms, () => routes.enter(event)),
-      );
+  const keep = (kind: RoutesEvent["kind"], start: () => Timer) => {
+    timers.get(kind)?.cancel();
+    if (!signal.aborted) timers.set(kind, start());
+  };
+  const enterAfter = (ms: number, event: RoutesEvent) => keep(event.kind, () => clock.after(ms, () => routes.enter(event)));
+  const enterWhenShown = (ms: number) => {
+    const enter = () => routes.enter({ kind: "own-writes-shown" });
+    keep("own-writes-shown", () => whenShown(() => enforcer.renewals, ms, enter, clock));
   };
   onAbort(signal, () => {
     for (const timer of timers.values()) timer.cancel();
   });
 
-  const save = async (snapshot: Snapshot) => {
-    const isStored = await file.save(snapshot).then(
+  const save = async (snapshot: Snapshot, isAllShown: boolean) => {
+    const isStored = await file.save(snapshot, isAllShown).then(
       () => true,
       (error: unknown) => {
         log.error({ err: error }, "snapshot not acknowledged: it cannot be stored");
@@ -80,10 +84,12 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
       case "settle":
         return enterAfter(effect.ms, { kind: "settled" });
       case "store":
-        if (!signal.aborted) saving = save(effect.routes);
+        if (!signal.aborted) saving = save(effect.routes, effect.isAllShown);
         return;
       case "retry-later":
         return enterAfter(effect.ms, { kind: "retry" });
+      case "show-own-writes":
+        return enterWhenShown(effect.ms);
       case "acknowledge":
         answers?.ack();
         answers = undefined;
@@ -123,7 +129,7 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
       switch (read.kind) {
         case "take":
           answers = answersTo;
-          return routes.enter({ kind: "update", update: ++updates, routes: read.routes });
+          return routes.enter({ kind: "update", update: ++updates, routes: read.routes, written: lastWrites.places });
         case "refuse":
           metrics.snapshotRejected.inc({ reason: read.reason });
           log.warn({ err: read.error, version }, "route snapshot refused, the last good one stays");

@@ -20,6 +20,8 @@ export interface Session extends EnforcedRoutes {
    * @param reach what the write reaches, if more than that namespace: the same holds for all of it
    */
   beginWrite(namespace: string, target?: GroupResource, reach?: WriteReach): () => void;
+  /** Counts a watch as renewing itself until the returned function is called. */
+  beginRenewal(): () => void;
   /** Counts a request or watch as waiting for a namespace's owner until the returned function is called. */
   beginHold(namespace: string): () => void;
 }

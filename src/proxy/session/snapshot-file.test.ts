@@ -240,3 +240,20 @@ it("routes that change while older ones are stored are not taken for stored afte
   await next.load();
   expect(next.moves.before).toBe(LOST_MOVES);
 });
+
+it("moves are not believed that were stored while clients saw more than the snapshot says", async () => {
+  const file = fileOf();
+  file.moves.keep(() => ({ resources: new Map(), hasLostOthers: false }));
+  await file.load();
+  const movesOfNext = async () => {
+    const next = fileOf();
+    await next.load();
+    return next.moves.before;
+  };
+  file.willChange();
+  await file.save(snapshot, false);
+  expect(await movesOfNext()).toBe(LOST_MOVES);
+  file.willChange();
+  await file.save(snapshot);
+  expect(await movesOfNext()).toEqual({ resources: new Map(), hasLostOthers: false });
+});

@@ -32,6 +32,7 @@ async function setup(script: Script) {
     onChange: session.onChange,
     beginWrite: session.beginWrite,
     beginHold: session.beginHold,
+    beginRenewal: session.beginRenewal,
   };
   const reports = { ...NO_REPORTS, setLeader: (value: boolean) => void leader.push(value) };
   const api = await startFakeApi(script);

@@ -1,0 +1,38 @@
+// The places to which the pod writes, or has just written.
+import type { Clock } from "../../base/clock.ts";
+import { JUST_WRITTEN_MS } from "../../mesh/link/own-writes.ts";
+
+export interface LastWrites {
+  /** Counts a write until the returned function is called, and for JUST_WRITTEN_MS more. Calling it again does nothing. */
+  begin(place: string): () => void;
+  readonly places: ReadonlySet<string>;
+}
+
+export function createLastWrites(clock: Pick<Clock, "monotonicMs">): LastWrites {
+  const inFlight = new Map<symbol, string>();
+  /** When the last write to each place ended, the oldest first. */
+  const ended = new Map<string, number>();
+  const forgetOld = () => {
+    const sinceMs = clock.monotonicMs() - JUST_WRITTEN_MS;
+    for (const [place, ms] of ended) {
+      if (ms >= sinceMs) break;
+      ended.delete(place);
+    }
+  };
+  return {
+    begin(place) {
+      const write = Symbol(place);
+      inFlight.set(write, place);
+      return () => {
+        if (!inFlight.delete(write)) return;
+        forgetOld();
+        ended.delete(place);
+        ended.set(place, clock.monotonicMs());
+      };
+    },
+    get places() {
+      forgetOld();
+      return new Set([...inFlight.values(), ...ended.keys()]);
+    },
+  };
+}

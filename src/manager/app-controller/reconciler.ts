@@ -7,7 +7,7 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { AppPod } from "../../mesh/handover/app-pod.ts";
 import type { GoneAppPod } from "../../mesh/handover/claims.ts";
-import { movesBetween } from "../../mesh/handover/moves.ts";
+import { countMoves } from "../../mesh/handover/moves.ts";
 import { type AppPlan, type Issue, nextIssue, planApp } from "../../mesh/handover/plan-app.ts";
 import { isDissolved, planDissolution } from "../../mesh/handover/plan-dissolution.ts";
 import { podKey } from "../../mesh/handover/proxy-facts.ts";
@@ -127,7 +127,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
 
   function observeMoves({ ref }: App, { desired }: AppPlan): void {
     const before = desiredTables.get(formatRequest(ref));
-    if (before !== undefined) options.observed?.moved(ref, movesBetween(before, desired));
+    if (before !== undefined) options.observed?.moved(ref, countMoves(before, desired));
     desiredTables.set(formatRequest(ref), desired);
   }
 

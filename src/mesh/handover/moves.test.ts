@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { sharded, subset, table } from "../../../test/support/route-table.ts";
-import { movesBetween } from "./moves.ts";
+import { countMoves } from "./moves.ts";
 
 const group = { apiGroup: "", resources: ["configmaps"] };
 const rules = [sharded(group as never), subset("a"), subset("b")];
@@ -10,7 +10,7 @@ const owned = (owners: Record<string, "a" | "b">) =>
 it("counts the namespaces that each subset gains and loses, and neither births nor deaths", () => {
   const before = owned({ w: "a", x: "a", y: "b", dies: "a" });
   const after = owned({ w: "b", x: "b", y: "a", born: "b" });
-  expect(Object.fromEntries(movesBetween(before, after))).toEqual({ a: { gained: 1, lost: 2 }, b: { gained: 2, lost: 1 } });
-  expect(movesBetween(before, owned({ w: "a", x: "a", y: "b", born: "b" })).size).toBe(0);
-  expect(movesBetween(before, before).size).toBe(0);
+  expect(Object.fromEntries(countMoves(before, after))).toEqual({ a: { gained: 1, lost: 2 }, b: { gained: 2, lost: 1 } });
+  expect(countMoves(before, owned({ w: "a", x: "a", y: "b", born: "b" })).size).toBe(0);
+  expect(countMoves(before, before).size).toBe(0);
 });

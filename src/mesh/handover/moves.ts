@@ -5,14 +5,14 @@ import type { RouteTable } from "../ownership/table.ts";
 import { pairsOf } from "./claims.ts";
 import { classFacts } from "./class-facts.ts";
 
-export interface Moves {
+export interface MoveCounts {
   readonly gained: number;
   readonly lost: number;
 }
 
 /** For each subset that gains or loses namespaces. */
-export function movesBetween(before: RouteTable, after: RouteTable): ReadonlyMap<string, Moves> {
-  const moves = new Map<string, Moves>();
+export function countMoves(before: RouteTable, after: RouteTable): ReadonlyMap<string, MoveCounts> {
+  const moves = new Map<string, MoveCounts>();
   if (before === after) return moves;
   const [had, has] = [classFacts(before), classFacts(after)];
   for (const [from, targets] of pairsOf(after.classOf, before.classOf)) {
@@ -33,7 +33,7 @@ function isNamespaceOf({ classOf }: RouteTable, name: string): boolean {
   return classOf.has(name) && !isInClusterScope(name);
 }
 
-function add(moves: Map<string, Moves>, subset: string, { gained, lost }: Moves): void {
+function add(moves: Map<string, MoveCounts>, subset: string, { gained, lost }: MoveCounts): void {
   const sum = moves.get(subset) ?? { gained: 0, lost: 0 };
   moves.set(subset, { gained: sum.gained + gained, lost: sum.lost + lost });
 }

@@ -1,5 +1,6 @@
 // The handover of namespaces. A pure function of the desired table and the claims, without memory. Invariant:
-// a subset gets a namespace only when no live pod of another subset may still claim it under different rules.
+// a subset gets a namespace only when no live pod of another subset may still claim it under different rules. A pod
+// that has not reported counts as one of any subset.
 //
 //   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
 //   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can no longer write

@@ -1,6 +1,7 @@
 // The delivery of one resource type to one proxy: the desired resource, the sent update and the answer. Pure.
-// Invariants: at most one update is outstanding; only the newest desired resource is sent; only the proxy's
-// own messages can reduce what it may be enforcing; the nonces of a stream grow.
+// Invariants: at most one update is outstanding, and all others that have no answer are in doubt; only the newest
+// desired resource is sent; only the proxy's own messages can reduce what it may be enforcing; nonces grow, also
+// over streams, so a late answer meets no other update.
 import type { UpdateMessage } from "../../wire/messages.ts";
 import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
 
@@ -58,7 +59,7 @@ export function nextUpdate<R extends Versioned>(
   updates: Updates,
   mayDiff: boolean,
 ): { readonly delivery: Delivery<R>; readonly update: UpdateMessage | undefined } {
-  // The ACK may wait for a write that hangs, although the desired resource allows that write.
+  // The ACK may wait for a write that hangs. The desired resource allows that write, so it is sent without that ACK.
   const delivery = isUndone(before) ? withoutOutstanding(before) : before;
   const { desired, acknowledged } = delivery;
   const isCertain = delivery.inDoubt.length === 0 && !delivery.mayHoldMore;

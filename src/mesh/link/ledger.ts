@@ -15,7 +15,7 @@ export interface Ledger extends Entry {
   readonly onDisk: Entry | undefined;
   /** The disk has `onDisk` and nothing else. */
   readonly isStored: boolean;
-  /** An earlier process may have served: it has left a file, which a full disk may have kept empty. */
+  /** An earlier process may have served: it has left a file, even if that is empty or cannot be read. */
   readonly hasPromised: boolean;
 }
 
@@ -40,7 +40,7 @@ export function foundOnDisk(found: Entry | "lost" | undefined, now: number): Led
   return reserved({ ...NEW_LEDGER, ...found, lastNumber: found.bound, onDisk: found, hasPromised }, now);
 }
 
-/** With the number of the next stream as `lastNumber`. The number may be used once the bound is stored. */
+/** With the number of the next stream as `lastNumber`. The number may be used once it was tried to store the bound. */
 export function withNextNumber(promises: Ledger, now: number): Ledger {
   const lastNumber = Math.max(promises.lastNumber + 1, now);
   const next = { ...promises, lastNumber };
@@ -51,14 +51,18 @@ function reserved(promises: Ledger, now: number): Ledger {
   return { ...promises, bound: Math.max(promises.lastNumber, now) + RESERVED };
 }
 
-/** Undefined if a newer leader was promised already. The promise may be given once it is stored. */
+/**
+ * Undefined if a newer leader was promised already. The promise may be given once a save is over, also one that has
+ * failed: this process keeps it in its memory, and the disk has no older promise by then (`onFullDisk`). The next
+ * process finds that nothing is known, and waits until no older leader can still believe that it leads.
+ */
 export function withPromise(promises: Ledger, epoch: number): Ledger | undefined {
   return epoch < promises.epoch ? undefined : { ...promises, epoch };
 }
 
 export interface EntryToSave {
   readonly entry: Entry;
-  /** The next process waits if it finds nothing. With an older promise it would follow an older leader. */
+  /** What to leave on a disk that takes no new content. "empty": an older promise must not stay, or the next process would follow its leader. */
   readonly onFullDisk: "empty" | "keep";
 }
 
@@ -68,7 +72,7 @@ export function toSave({ bound, epoch, onDisk, isStored }: Ledger): EntryToSave 
   return { entry: { bound, epoch }, onFullDisk: isOlder(onDisk, epoch) ? "empty" : "keep" };
 }
 
-/** @param refused the disk has what `onFullDisk` says */
+/** @param outcome refused: the disk has what `onFullDisk` says; unknown: the old content, the new one, or nothing */
 export function afterSave(promises: Ledger, entry: Entry, outcome: "stored" | "refused" | "unknown"): Ledger {
   if (outcome === "stored") return { ...promises, onDisk: entry, isStored: true };
   const isEmpty = outcome === "refused" && isOlder(promises.onDisk, entry.epoch);

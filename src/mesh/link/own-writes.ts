@@ -1,6 +1,6 @@
 // What a pod retains for a moment of the places that it loses in place: those that it has just written to. Some
 // clients wait until their watch shows their own last write (docs/decisions/0042). Pure. Invariant: retained
-// places are readable and not writable, so no handover waits for them.
+// places are readable and not writable, so no handover waits for them. Resources that move as a whole are not retained.
 import { CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
 import { retainedBetween } from "../handover/retained.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";

@@ -1,5 +1,6 @@
-// What a proxy does with the messages of one manager replica, on one stream. Pure. Invariant: it takes
-// updates only from a replica that has its promise on this very stream.
+// What a proxy does with the messages of one manager replica, on one stream. Pure. Invariant: it takes updates
+// only from a replica that has its promise on this very stream. A proxy has one stream at a time: it opens the next
+// one after the end of the last, so it takes and acknowledges nothing of an older leader after a newer promise.
 //
 //   Unanswered, Following => Promising   when a Welcome comes
 //   Promising => Following               when the promise is stored

@@ -5,7 +5,9 @@
 //   Draining => Settling   when no write is in flight that the routes refuse
 //   Settling => Storing    when no write of a killed process can still take effect
 //   Storing => Held        when the file has the routes, perhaps after some attempts: they are acknowledged
-//   any => Draining        when an update brings other routes, or these once more
+//   any => Draining        when an update brings other routes (also those before, if the change is undone), or these once more
+//
+// A proxy begins with Held: nothing waits for an acknowledgement. Until writes of a killed process are over, it claims more than it has.
 //
 // What the pod has just written to and loses in place, it retains read-only for a moment (own-writes.ts). No write is allowed there, so
 // nothing above waits for it.
@@ -19,7 +21,7 @@ export interface ProxyRoutes {
   /** Undefined: the proxy serves nothing. */
   readonly inForce: Snapshot | undefined;
   /** The routes in force with what the pod retains beyond them; undefined if that is nothing. */
-  readonly retaining: { readonly routes: Snapshot; readonly isEndDue: boolean } | undefined;
+  readonly retaining: { readonly routes: Snapshot; readonly isEndDue: boolean } | undefined; // isEndDue: the time until the end runs
   readonly stage: Stage;
   /** The last routes that could be acknowledged. */
   readonly acknowledged: Snapshot | undefined;
@@ -58,7 +60,7 @@ export type RoutesEvent =
 
 /** In the order in which they have to be carried out. */
 export type RoutesEffect =
-  /** The stored content is no longer believed: clients will see more than it has. Precedes `enforce`. */
+  /** What the file says of moves is no longer believed, since clients will see more. Its routes are. Precedes `enforce`. */
   | { readonly kind: "mark-unstored" }
   /** Returns after new writes are judged by these routes. */
   | { readonly kind: "enforce"; readonly routes: Snapshot }
@@ -72,7 +74,10 @@ export type RoutesEffect =
   | { readonly kind: "store"; readonly routes: Snapshot; readonly isAllShown: boolean }
   /** Calls for `retry`, in place of any earlier call. */
   | { readonly kind: "retry-later"; readonly ms: number }
-  /** Calls for `own-writes-shown` after this time without a watch that renews itself, in place of any earlier call. */
+  /**
+   * Calls for `own-writes-shown` after a time of this length in which no watch has renewed itself, and after
+   * some such times at the latest. In place of any earlier call.
+   */
   | { readonly kind: "show-own-writes"; readonly ms: number }
   | { readonly kind: "acknowledge"; readonly update: number };
 
@@ -161,7 +166,7 @@ function afterDrain(routes: ProxyRoutes, nowMs: number): Step {
   return { state, effects: [{ kind: "show-own-writes", ms: OWN_WRITES_MS }, ...effects] };
 }
 
-/** Clients are then sent what the pod has lost, so the moves in the file are outdated. */
+/** Clients are then sent DELETED events for what the pod has lost, so the moves in the file are outdated. */
 function retainNoMore(routes: ProxyRoutes): Step {
   const { inForce } = routes;
   if (inForce === undefined) return stay(routes);
@@ -169,7 +174,7 @@ function retainNoMore(routes: ProxyRoutes): Step {
   return { state, effects: [{ kind: "mark-unstored" }, { kind: "enforce", routes: inForce }, ...effects] };
 }
 
-/** A failed write is repeated anyway, with the new content. */
+/** A save that has failed is tried again anyway, with what the file has to have by then. */
 function outdate(routes: ProxyRoutes): Step {
   const { file } = routes;
   return file.kind === "failed" ? stay(routes) : advance({ ...routes, file: { ...file, isOutdated: true } });
@@ -191,7 +196,7 @@ function advance(routes: ProxyRoutes): Step {
     next = { ...routes, stage: "held", acknowledged: inForce, inDoubt: [], due: undefined };
     if (due !== undefined) effects.push({ kind: "acknowledge", update: due });
   }
-  // Without doubt the file had these routes before, so it may be written while writes end.
+  // If no routes are in doubt, the file had these before, so it may be written while writes end.
   const mayStore = next.inDoubt.length === 0 || stage === "storing";
   if (mayStore && (!hasRoutes || file.isOutdated)) {
     next = { ...next, file: { kind: "writing", digest: inForce.digest, isOutdated: false } };
@@ -228,18 +233,21 @@ function stay(routes: ProxyRoutes): Step {
  * - The manager ends the doubt only after an acknowledgement. It always sends routes to such a proxy, and
  *   their acknowledgement waits for the writes. So a proxy can register at any time, and a write that never
  *   ends delays only its own acknowledgement.
- * - A new process starts with the routes on disk, which were stored after the writes had ended. Writes of a
+ * - A new process starts with the routes on disk, which were stored after the writes that they refuse. Writes of a
  *   killed process may outlive it, also in namespaces of routes that were not stored yet. Until they are over,
  *   the proxy acknowledges nothing and may hold more than it lists (`mayHoldMore`).
  */
 export interface Claims {
   readonly acknowledged: Snapshot | undefined;
-  /** Oldest first; empty if `acknowledged` is in force. Beyond MAX_IN_DOUBT the oldest are missing. */
+  /** Oldest first; empty if `acknowledged` is in force. If there are more than MAX_IN_DOUBT, older ones may be missing. */
   readonly inDoubt: readonly Snapshot[];
   readonly mayHoldMore: boolean;
 }
 
-/** With more, the registration sets `mayHoldMore`: a full disk must not fill the memory. */
+/**
+ * The most routes in doubt that a registration names. One more is kept, as a sign that some are missing: then the
+ * registration sets `mayHoldMore`. Without a bound, a disk that fails for long would fill the memory.
+ */
 export const MAX_IN_DOUBT = 4;
 
 export function heldClaims(routes: ProxyRoutes, nowMs: number): Claims {

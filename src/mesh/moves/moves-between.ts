@@ -25,7 +25,7 @@ export interface SnapshotChange {
   readonly removed: readonly string[];
 }
 
-/** The most namespaces whose content is sent to a client that continues a watch. */
+/** The most namespaces whose content is sent to a client that continues a watch: of a lost one as DELETED events, as of what it has seen. */
 export const MAX_MOVED = 16;
 /** The most moved namespaces that are remembered by name. */
 export const MAX_NAMED = 1_000;

@@ -162,6 +162,10 @@ export class ResourceLog {
     for (const name of departed) this.#put(name, { version: WITHOUT_END, sequence, isDeparted: true });
   }
 
+  // A namespace that appears in the table. It may be one that was deleted before, whose last events the subset may still be owed:
+  //   the subset's before, and now: not a move, if nothing was left out between
+  //   the subset's before, another's now: a move. A watch is sent DELETED as of what it has seen, so it keeps nothing of the first
+  //   not the subset's before, or not known: a birth, and a move only for clients of whom something was left out
   #takeBorn(name: string, isOwn: boolean, sequence: number): void {
     const before = this.#moves.get(name);
     const wasOwn = before?.isDeparted === true;

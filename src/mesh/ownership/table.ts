@@ -57,7 +57,7 @@ export interface RouteTable {
   readonly classOf: ReadonlyMap<string, number>;
   /** Resources that every subset sees whole. Without effect beside a `sharded` rule. */
   readonly sharedResources: readonly ResourceMatch[];
-  /** Places that move between subsets: no subset may write or newly see them yet. */
+  /** Places that the pods of this table may neither write nor newly see yet, since a pod of another subset may still write there. */
   readonly fenced: ReadonlySet<string>;
   /** What the pod may read beyond what its subset owns. A namespace is in one class at most. */
   readonly retained?: readonly RetainedClass[];

@@ -15,6 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   runtime: "base kube",
   manager: "base kube api policy wire mesh runtime manager",
   proxy: "base kube policy wire mesh proxy",
+  cli: "api base kube runtime cli",
 };
 
 /** Rooms that serve any kind of traffic: what they may import from outside of their program. */
@@ -33,10 +34,10 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     context: "apps facts server",
     sharding: "apps context facts",
     "virtual-app": "apps",
-    status: "apps facts injection labels sharding",
+    status: "apps injection labels sharding",
     policies: "apps context facts status",
     peers: "apps context facts",
-    trust: "context facts identity injection",
+    trust: "context identity injection",
     restart: "facts status",
     rollout: "apps context facts injection restart server sharding status",
     admission: "apps context facts injection policies rollout status",
@@ -62,6 +63,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     hooks: "",
     iptables: "",
   },
+  cli: { frame: "", cluster: "frame", apps: "frame", commands: "apps frame" },
 };
 
 /** Packages that only the folders named may import; other packages may be imported by every folder that is not pure. */
@@ -70,7 +72,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "http-proxy": "proxy/api-server",
   pino: "base",
   "prom-client": "base", // base imports its parts, and the whole only for their types
-  yaml: "runtime",
+  yaml: "cli runtime",
 };
 
 /** Folders that do no I/O, with the packages that they may import. */

@@ -1,4 +1,4 @@
-// `npm run build`: bundles the two programs into dist/, as the images contain them. `--out DIR` takes another folder, beside
+// `npm run build`: bundles the programs into dist/, as the images contain them. `--out DIR` takes another folder, beside
 // which the folder `proto` must be, as it is beside dist/. Types are not checked here: that is `npm run types`.
 import { rmSync } from "node:fs";
 import { resolve } from "node:path";

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
+import { WEBHOOK_LISTEN_ENV } from "../../src/api/injected-pod.ts";
 import { createCa, issueServerCertificate } from "../../src/base/certificates.ts";
 import { MeshError } from "../../src/base/errors.ts";
-import { WEBHOOK_LISTEN_ENV } from "../../src/manager/facts/injected-pod.ts";
 import { WEBHOOK_CERT_DIR_ENV, WEBHOOK_CERT_MOUNT, WEBHOOK_PORT, WEBHOOK_PORT_ENV } from "../../src/manager/injection/names.ts";
 import { freePort } from "../../test/support/free-port.ts";
 

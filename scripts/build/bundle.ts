@@ -8,7 +8,7 @@ import { noticesOf, type Package, packagesOf } from "./packages.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-export type Program = "proxy" | "manager";
+export type Program = "proxy" | "manager" | "cli";
 
 /**
  * The files that Node starts, as programs or as threads: the name in dist/PROGRAM/, and the source. The module that starts a thread looks for
@@ -25,6 +25,7 @@ const ENTRY_POINTS: Readonly<Record<Program, Readonly<Record<string, string>>>> 
     main: "main.ts",
     "match-thread": "apps/compile/match-thread.ts",
   },
+  cli: { ctrlmesh: "main.ts" },
 };
 
 export const PROGRAMS = Object.keys(ENTRY_POINTS) as Program[];

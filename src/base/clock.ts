@@ -23,15 +23,22 @@ export type Random = () => number;
 /** The longest delay of a Node timer, 24.8 days. Node fires a timer with a longer delay immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonicMs: () => performance.now(),
-  after(delayMs, run) {
-    const timer = setTimeout(run, Math.min(delayMs, MAX_TIMER_MS));
-    timer.unref();
-    return { cancel: () => clearTimeout(timer) };
-  },
-};
+function createClock(keepsAlive: boolean): Clock {
+  return {
+    now: () => Date.now(),
+    monotonicMs: () => performance.now(),
+    after(delayMs, run) {
+      const timer = setTimeout(run, Math.min(delayMs, MAX_TIMER_MS));
+      if (!keepsAlive) timer.unref();
+      return { cancel: () => clearTimeout(timer) };
+    },
+  };
+}
+
+export const systemClock = createClock(false);
+
+/** The clock of a program that only waits: its timers keep the process alive. */
+export const waitingClock = createClock(true);
 
 export const systemRandom: Random = () => Math.random();
 

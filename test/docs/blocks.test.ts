@@ -18,6 +18,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "README.md": "test/golden/demo.test.ts runs the demo; the quickstart runs helm install with images",
   "docs/migration.md": "the commands for KusionStack run; those for openkruise are alike, and need its objects",
   "docs/quickstart.md": "docker and kind do not run here; `npm run test:node` runs port-forward",
+  "docs/reference/cli.md": "test/e2e/ctrlmesh.test.ts runs the sources; `npm run test:node` has the image",
   "docs/reference/injection.md": OWN_OPERATOR,
   "docs/reference/observability.md": "the test node has no port-forward",
   "docs/reference/status.md": "the quickstart runs them at the same point",

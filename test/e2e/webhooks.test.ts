@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { ROUTES_FINALIZER } from "../../src/api/app-status.ts";
+import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { POD_NAME, SHARD_INJECTED } from "../../src/api/sharding-keys.ts";
 import {
@@ -15,7 +16,6 @@ import {
 import { isStatus } from "../../src/kube/status.ts";
 import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/admission/configuration/configurations.ts";
 import { createSources } from "../../src/manager/app.ts";
-import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";

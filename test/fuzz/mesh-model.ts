@@ -3,9 +3,9 @@
 // subset holds an object of a resource in a namespace, whatever the script does.
 
 import type { AppStatus } from "../../src/api/app-status.ts";
+import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
 import { isInClusterScope } from "../../src/kube/place.ts";
-import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { createChecks, NAMESPACES, type Rights } from "./mesh-checks.ts";
 import { createModelClock } from "./mesh-clock.ts";
 import { createCluster, HOME } from "./mesh-cluster.ts";

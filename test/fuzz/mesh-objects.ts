@@ -1,7 +1,8 @@
 // The Kubernetes objects of the mesh tests, from few words: VirtualApps by who owns what, pods by their labels and state. Pure.
+
+import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
-import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { BUCKET, familyAnnotations } from "./mesh-family.ts";
 
 export const SUBSETS = ["", "canary", "beta"];

@@ -2,10 +2,10 @@
 // server's audit log says in which order they were evicted, and who wrote meanwhile. The webhooks inject the pods.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import { ROLL_EXPECTED } from "../../src/api/sharding-keys.ts";
 import { PODS, REVISION_LABEL, STATEFUL_SETS } from "../../src/kube/client/resources.ts";
-import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { createShardingSource } from "../../src/manager/sharding/sharding-source.ts";
 import { storedPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import { eventually } from "../support/eventually.ts";

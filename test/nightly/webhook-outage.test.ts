@@ -2,11 +2,11 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
+import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { PODS, type Pod } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { isStatus } from "../../src/kube/status.ts";
-import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { type Child, startChild } from "../support/child-process.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";

@@ -4,10 +4,10 @@
 import { randomInt } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { WEBHOOK_LISTEN_ENV } from "../../src/api/injected-pod.ts";
 import { createCa, issueServerCertificate } from "../../src/base/certificates.ts";
 import { PODS } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
-import { WEBHOOK_LISTEN_ENV } from "../../src/manager/facts/injected-pod.ts";
 import { WEBHOOK_CERT_DIR_ENV, WEBHOOK_CERT_MOUNT, WEBHOOK_PORT_ENV } from "../../src/manager/injection/names.ts";
 import { type Child, startChild } from "../support/child-process.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,6 +1,7 @@
 // A root with one pod for each shard, the manager's two controllers that write the statuses of its family, and proxies that acknowledge
 // when the test says so. It counts the status patches. The watches are never late.
 import { ROUTES_FINALIZER } from "../../src/api/app-status.ts";
+import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
 import { POD_NAME } from "../../src/api/sharding-keys.ts";
@@ -9,7 +10,6 @@ import type { Pod } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 import { createAppReconciler } from "../../src/manager/app-controller/reconciler.ts";
 import { createApps } from "../../src/manager/apps/app.ts";
-import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { createLabelStates } from "../../src/manager/labels/label-state.ts";
 import { createProxyRegistry } from "../../src/manager/server/proxy-registry.ts";
 import { createShardingSource } from "../../src/manager/sharding/sharding-source.ts";

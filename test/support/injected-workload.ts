@@ -1,6 +1,6 @@
 // The demo's operator as a user deploys it: one Deployment for each subset, or one StatefulSet for all shards. Its pods have the label and the annotations of injected pods.
 import { stringify } from "yaml";
-import { EGRESS_LISTEN_ENV } from "../../src/manager/facts/injected-pod.ts";
+import { EGRESS_LISTEN_ENV } from "../../src/api/injected-pod.ts";
 
 export interface InjectedWorkloadOptions {
   /** Default "Deployment". */

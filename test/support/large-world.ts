@@ -2,6 +2,7 @@
 // route within milliseconds. Everything runs in this process and in real time.
 import { setTimeout as sleep } from "node:timers/promises";
 import { ROUTES_FINALIZER } from "../../src/api/app-status.ts";
+import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
 import { systemClock } from "../../src/base/clock.ts";
@@ -11,7 +12,6 @@ import { NAMESPACES, PODS } from "../../src/kube/client/resources.ts";
 import { addAppController } from "../../src/manager/app-controller/add.ts";
 import { createApps } from "../../src/manager/apps/app.ts";
 import { createCompiler } from "../../src/manager/apps/compile/compiler.ts";
-import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { createPodHistory, recordPods } from "../../src/manager/facts/pod-history.ts";
 import { createPodWatch } from "../../src/manager/facts/pod-watch.ts";
 import { createLabelStates } from "../../src/manager/labels/label-state.ts";

@@ -7,10 +7,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { hasEgress } from "../../src/api/injected-pod.ts";
 import { PODS, type Pod } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
 import { isStatus } from "../../src/kube/status.ts";
-import { hasEgress } from "../../src/manager/facts/injected-pod.ts";
 import type { Kube } from "./kube.ts";
 import { endedStatus } from "./mesh/cluster.ts";
 import { createPodProcesses, type PodProcesses } from "./pod-processes.ts";

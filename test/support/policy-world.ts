@@ -1,13 +1,13 @@
 // The policies of a namespace for unit tests: real kinds, a manager that can restart, and proxies with the
 // real handler of policies, over a fake API server and clock.
 import type { Condition } from "../../src/api/conditions.ts";
+import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import type { PolicyStatus } from "../../src/api/policy-status.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import type { Resource } from "../../src/kube/client/resource.ts";
 import type { Pod } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 import type { App } from "../../src/manager/apps/app.ts";
-import { INJECTED_LABEL } from "../../src/manager/facts/injected-pod.ts";
 import { POLICY_KINDS } from "../../src/manager/policies/add.ts";
 import type { PolicyObject } from "../../src/manager/policies/policy-kind.ts";
 import { createPoliciesReconciler } from "../../src/manager/policies/reconciler.ts";

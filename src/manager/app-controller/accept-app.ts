@@ -2,6 +2,7 @@
 // of an app that can. Invariant: an app has its finalizer before the first proxy gets routes, so that a later
 // deletion revokes these routes.
 import { ROUTES_FINALIZER } from "../../api/app-status.ts";
+import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -12,7 +13,6 @@ import type { Store } from "../../runtime/store.ts";
 import { type App, isHeld, isLive, type PodSelection, type Source, type SourceObject } from "../apps/app.ts";
 import { MAX_TABLE_ENTRIES } from "../apps/compile/build-table.ts";
 import { COMPILE_LIMIT_MS, RETRY_MS, type Routes } from "../apps/routes.ts";
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { notPlacedStatus, rejectedStatus } from "../status/app-status.ts";
 import type { StatusFacts } from "../status/facts.ts";
 import type { StatusFeed } from "../status/status-feed.ts";

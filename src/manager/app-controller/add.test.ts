@@ -5,6 +5,7 @@ import { createFakeKubeClient, type FakeCall } from "../../../test/support/fake-
 import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { ROUTES_FINALIZER } from "../../api/app-status.ts";
+import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import { silentLogger } from "../../base/log.ts";
@@ -14,7 +15,6 @@ import { createControllerMetrics } from "../../runtime/controller-metrics.ts";
 import { createInformers } from "../../runtime/informers.ts";
 import { injectionConfiguration } from "../admission/configuration/configurations.ts";
 import { createApps } from "../apps/app.ts";
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { createPodHistory, recordPods } from "../facts/pod-history.ts";
 import { createPodWatch } from "../facts/pod-watch.ts";
 import { createLabelStates } from "../labels/label-state.ts";

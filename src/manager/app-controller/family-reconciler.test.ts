@@ -6,6 +6,7 @@ import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts"
 import { noEvictor } from "../../../test/support/no-evictor.ts";
 import { sampleShardingConfig } from "../../../test/support/sharding-config.ts";
 import { ROUTES_FINALIZER } from "../../api/app-status.ts";
+import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { silentLogger } from "../../base/log.ts";
@@ -14,7 +15,6 @@ import type { KubeObject } from "../../kube/types.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import { createStore } from "../../runtime/store.ts";
 import { createApps } from "../apps/app.ts";
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { createLabelStates } from "../labels/label-state.ts";
 import { createProxyRegistry } from "../server/proxy-registry.ts";
 import { createShardingSource } from "../sharding/sharding-source.ts";

@@ -5,6 +5,7 @@ import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts"
 import { noEvictor } from "../../../test/support/no-evictor.ts";
 import { appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import { silentLogger } from "../../base/log.ts";
@@ -12,7 +13,6 @@ import type { Pod } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { createStore } from "../../runtime/store.ts";
 import type { Compile } from "../apps/compile/compiler.ts";
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { createLabelStates } from "../labels/label-state.ts";
 import { createProxyRegistry } from "../server/proxy-registry.ts";
 import { createVirtualAppSource } from "../virtual-app/virtual-app-source.ts";

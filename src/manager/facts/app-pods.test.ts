@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { appOf } from "../../../test/support/source-apps.ts";
+import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import type { ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import { appPods, isUnschedulable, type PodView } from "./app-pods.ts";
-import { INJECTED_LABEL } from "./injected-pod.ts";
 
 const spec = {
   selector: { matchLabels: { app: "op" } },

@@ -1,13 +1,14 @@
 // The pods of one app as facts. Pure. Invariant: a pod counts as running unless its operator certainly does
 // not run, because a running operator may write. A pod with a proxy that may still write stays in the facts
 // of an app, even if its labels change.
+
+import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "../../api/injected-pod.ts";
 import { controllerRefOf } from "../../kube/client/owner.ts";
 import type { Condition, ContainerStatus, Pod } from "../../kube/client/resources.ts";
 import { type Labels, matchesSelector } from "../../kube/label-selector.ts";
 import type { AppPod } from "../../mesh/handover/app-pod.ts";
 import { type FactsOf, type PodKey, type ProxyFacts, podKey, snapshotsIn } from "../../mesh/handover/proxy-facts.ts";
 import type { Apps, PodSelection } from "../apps/app.ts";
-import { carriesProxy, INJECTED_LABEL, PROXY_CONTAINER } from "./injected-pod.ts";
 
 /** Facts about pods that their objects do not contain. */
 export interface PodView {

@@ -2,10 +2,10 @@ import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { splitPem } from "../../base/pem.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { authorityOf, createCaState } from "./ca-rotation.ts";
 import { type Certifier, createCertifier } from "./certifier.ts";
 

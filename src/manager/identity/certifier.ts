@@ -2,6 +2,7 @@
 // namespace of the mesh get a certificate. The app may be gone, since its proxies still serve the operator.
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { isIP } from "node:net";
+import { carriesProxy, isRedirected } from "../../api/injected-pod.ts";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { createFairGate } from "../../base/fair-gate.ts";
@@ -11,7 +12,6 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import { isStatus } from "../../kube/status.ts";
 import { podKey } from "../../mesh/handover/proxy-facts.ts";
 import type { CertificateReplyMessage } from "../../wire/messages.ts";
-import { carriesProxy, isRedirected } from "../facts/injected-pod.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import { signLeaf } from "./authority.ts";
 import type { ServerNames, SigningIdentity } from "./mesh-identity.ts";

@@ -1,10 +1,11 @@
 // The namespaces whose pods may be of the mesh: those with an app, and those where injected pods outlive the
 // last app. The trust controller keeps the ConfigMap there until the last such pod is gone.
+
+import { CA_CONFIG_MAP } from "../../api/injected-pod.ts";
 import { CONFIG_MAPS } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { Apps } from "../apps/app.ts";
-import { CA_CONFIG_MAP } from "../facts/injected-pod.ts";
 
 /** Selectors for one watch in all namespaces, which brings no other ConfigMaps. */
 export const CA_CONFIG_MAPS = { fieldSelector: `metadata.name=${CA_CONFIG_MAP}` };

@@ -1,7 +1,7 @@
 // The volumes through which the operator's containers get their service account. The token must be bound to
 // the pod. The volume's own CA file gets the mesh's CA, so a container that another webhook adds later trusts
 // it too.
-import { CA_CONFIG_MAP } from "../facts/injected-pod.ts";
+import { CA_CONFIG_MAP } from "../../api/injected-pod.ts";
 import type { Refusal } from "./injection.ts";
 import { CLUSTER_CA_CONFIG_MAP, isOurs, SERVICE_ACCOUNT_DIR } from "./names.ts";
 import { type Container, type PodSpec, theirContainers, type Volume, type VolumeSource } from "./pod-manifest.ts";

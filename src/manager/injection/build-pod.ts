@@ -1,9 +1,9 @@
 // Builds the injected pod from a plan without refusals. Invariant: changes by others to the mesh's containers
 // stay, except in the fields that the proxy needs, so a second build changes nothing.
 import type { InterceptMode } from "../../api/annotations.ts";
+import { CA_CONFIG_MAP, INJECTED_LABEL, IPTABLES_CONTAINER } from "../../api/injected-pod.ts";
 import { SHARD_INJECTED } from "../../api/sharding-keys.ts";
 import type { Labels } from "../../kube/label-selector.ts";
-import { CA_CONFIG_MAP, INJECTED_LABEL, IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
 import { TOKEN_AUDIENCE } from "../identity/token-reviewer.ts";
 import { accessVolumes, withMeshCa } from "./api-access.ts";
 import { interceptContainer } from "./app-containers.ts";

@@ -2,11 +2,11 @@
 // Pure and idempotent, even after the API server's defaults and the changes of other webhooks. The pod's
 // containers, and not its labels, show whether it is injected.
 import { annotationKey, appAnnotations } from "../../api/annotations.ts";
+import { PROXY_CONTAINER } from "../../api/injected-pod.ts";
 import { podKeyWarnings } from "../../api/kusionstack-keys.ts";
 import { countTerms } from "../../api/label-selector.ts";
 import { annotationsInForce, podAnnotationMisspellings, SHARED_ANNOTATIONS } from "../../api/pod-annotations.ts";
 import { formatPath } from "../../api/rule.ts";
-import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessWarnings } from "./api-access.ts";
 import { containerWarnings } from "./app-containers.ts";
 import { buildPod, ourVolumes } from "./build-pod.ts";

@@ -1,5 +1,5 @@
 // The names, paths and ports that injection writes into pods.
-import { IPTABLES_CONTAINER, PROXY_CONTAINER } from "../facts/injected-pod.ts";
+import { IPTABLES_CONTAINER, PROXY_CONTAINER } from "../../api/injected-pod.ts";
 
 export function isOurs({ name }: { readonly name: string }): boolean {
   return name === IPTABLES_CONTAINER || name === PROXY_CONTAINER;

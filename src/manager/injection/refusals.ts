@@ -1,9 +1,9 @@
 // The reasons to refuse a pod that cannot be injected. Each message says what is wrong and what to do.
 import { type Annotations, annotationKey, annotationValue } from "../../api/annotations.ts";
+import { PROXY_CONTAINER } from "../../api/injected-pod.ts";
 import { podAnnotationProblems } from "../../api/pod-annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
-import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { accessRefusals } from "./api-access.ts";
 import { egressRefusal } from "./app-containers.ts";
 import type { Refusal } from "./injection.ts";

@@ -2,8 +2,8 @@
 // network redirects the operator's port. Otherwise the proxy's port gets the names of that port. Invariant:
 // a pod has the same result before and after its injection.
 import { posix } from "node:path";
+import { PROXY_CONTAINER } from "../../api/injected-pod.ts";
 import type { WebhookServer } from "../../api/operator-fields.ts";
-import { PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { isOurs, WEBHOOK_CERT_DIR_ENV, WEBHOOK_CERT_MOUNT, WEBHOOK_PORT, WEBHOOK_PORT_ENV } from "./names.ts";
 import {
   type Container,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { INJECTED_LABEL, WEBHOOK_LISTEN_ENV } from "../../api/injected-pod.ts";
 import { silentLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import type { Pod } from "../../kube/client/resources.ts";
@@ -8,7 +9,6 @@ import type { Controller } from "../../runtime/controller.ts";
 import { createControllerMetrics } from "../../runtime/controller-metrics.ts";
 import { createInformers } from "../../runtime/informers.ts";
 import type { PeersResource } from "../../wire/peer-type.ts";
-import { INJECTED_LABEL, WEBHOOK_LISTEN_ENV } from "../facts/injected-pod.ts";
 import { addPeersController, type PeersControllerOptions } from "./add.ts";
 
 const podOf = (name: string, more: { labels?: object; status?: object; metadata?: object; env?: string } = {}): Pod =>

@@ -1,6 +1,8 @@
 // Sends the proxies of an app the list of pods that take reviews of the operator's webhooks. A request names
 // an app. Level-based, without memory, so a failover makes no pod unready. A proxy keeps its list when the
 // app is gone, because it then owns everything and forwards nothing.
+
+import { carriesProxy, INJECTED_LABEL, takesReviews } from "../../api/injected-pod.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { type FactsOf, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
@@ -10,7 +12,6 @@ import { acceptsType } from "../../wire/resource-type.ts";
 import type { App } from "../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { hasEnded, isReadyToStay } from "../facts/app-pods.ts";
-import { carriesProxy, INJECTED_LABEL, takesReviews } from "../facts/injected-pod.ts";
 
 /** So an app's proxies get at most ten lists in a second, however many of its pods start together. */
 const DEBOUNCE_MS = 100;

@@ -4,6 +4,7 @@ import { createFakeClock, type FakeClock } from "../../../test/support/fake-cloc
 import { createFakeKubeClient, type FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { sampleFaultInjection } from "../../../test/support/traffic-objects.ts";
 import type { FaultInjection } from "../../api/fault-injection.ts";
+import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { FAULT_INJECTIONS } from "../../api/resources.ts";
 import { createLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
@@ -12,7 +13,6 @@ import { createControllerMetrics } from "../../runtime/controller-metrics.ts";
 import { createInformers, type Informers } from "../../runtime/informers.ts";
 import { NO_REPORTS } from "../../wire/messages.ts";
 import type { PolicyResource } from "../../wire/policy-type.ts";
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { addPoliciesController, type PoliciesControllerOptions } from "./add.ts";
 
 describe("the policies controller", () => {

@@ -1,13 +1,14 @@
 // The pods that policies are for, and the policies of each pod of a namespace. Pure. Invariants: equal objects
 // make equal sets in every manager, so that a change of the manager changes no proxy; doubt about one object
 // holds up no other one: the proxy keeps the rules of this object alone (`keeps`).
+
+import { carriesProxy, hasEgress, INJECTED_LABEL } from "../../api/injected-pod.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { type FactsOf, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
 import { policiesDigest } from "../../wire/policy-type.ts";
 import type { Apps } from "../apps/app.ts";
 import { hasEnded, mayProxyHaveRun } from "../facts/app-pods.ts";
-import { carriesProxy, hasEgress, INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { isDoubtful, type KnownPolicy } from "./accepted-policies.ts";
 import { addSizes, fits, NO_SIZE, type PolicySize, type TargetPod } from "./policy-kind.ts";
 

@@ -3,6 +3,7 @@
 // an entry becomes the new revision before the pod's eviction, and does not go back during the rollout.
 
 import { z } from "zod";
+import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { MAX_FAMILY_PODS, type ShardingStatus } from "../../api/sharding-config.ts";
 import { parseJson } from "../../base/json.ts";
 import { isControlledBy } from "../../kube/client/owner.ts";
@@ -10,7 +11,6 @@ import { type Pod, REVISION_LABEL, type StatefulSet } from "../../kube/client/re
 import { type FactsOf, type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
 import type { App } from "../apps/app.ts";
 import { isUnschedulable, readyCondition } from "../facts/app-pods.ts";
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import type { Refusal } from "../restart/evictor.ts";
 import { compareNames } from "../sharding/shards.ts";
 

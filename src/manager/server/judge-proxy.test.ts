@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { snapshot, table } from "../../../test/support/route-table.ts";
 import { CAPABILITIES, claimsOf } from "../../../test/support/updates.ts";
+import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { createStore } from "../../runtime/store.ts";
 import type { RegistrationMessage, RouteClaimsMessage } from "../../wire/messages.ts";
 import { namedRoute } from "../../wire/route-type.ts";
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import type { Rejection } from "../identity/rejections.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";
 import { createProxyJudge, exceededBound, registeredPod } from "./judge-proxy.ts";

@@ -1,11 +1,12 @@
 // Decides which proxies are served: those of existing pods, with the same uid, that carry the proxy of an
 // existing app. Invariants: any pod may register, so no part of a registration costs more than a real
 // proxy's; a proxy speaks only for the pod that its token is bound to.
+
+import { carriesProxy, INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { MAX_NAME_LENGTH } from "../../api/names.ts";
 import { type PodKey, podKey } from "../../mesh/handover/proxy-facts.ts";
 import type { ProxyVerdict } from "../../mesh/link/manager-stream.ts";
 import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
-import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";

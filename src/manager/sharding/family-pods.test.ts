@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { samplePlacement, sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
+import { INJECTED_LABEL, PROXY_CONTAINER } from "../../api/injected-pod.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
-import { INJECTED_LABEL, PROXY_CONTAINER } from "../facts/injected-pod.ts";
 import { familiesOf } from "./family.ts";
 import { coveringSelector, familyPods, ordinalOf, readyShards, restartingShards } from "./family-pods.ts";
 import { shardsOfConfigs, shardsOfRoot } from "./shards.ts";

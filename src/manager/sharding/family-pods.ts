@@ -1,6 +1,8 @@
 // The pods of a family, the shard of each, and the shards that have a ready pod. Pure. Invariants: a pod
 // belongs to the first shard that selects it; a pod that no shard selects belongs to the default subset, owns
 // nothing and stands by.
+
+import { carriesProxy, INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { autoOf, type ShardingConfig, type ShardingRoot } from "../../api/sharding-config.ts";
 import { canaryShardName, MAX_NORMAL_SHARDS, normalShardName, POD_NAME } from "../../api/sharding-keys.ts";
 import { type Pod, REVISION_LABEL } from "../../kube/client/resources.ts";
@@ -9,7 +11,6 @@ import type { LabelSelector, LabelSelectorRequirement } from "../../kube/types.t
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import type { PodSelection } from "../apps/app.ts";
 import { isReadyToStay } from "../facts/app-pods.ts";
-import { carriesProxy, INJECTED_LABEL } from "../facts/injected-pod.ts";
 import type { Family } from "./family.ts";
 import type { StatefulSetFacts } from "./placement.ts";
 import type { Shard } from "./shards.ts";

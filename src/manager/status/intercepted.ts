@@ -1,9 +1,10 @@
 // The conditions TrafficIntercepted and WebhookIntercepted: what the operator sends, and the calls of its
 // webhooks, go through the proxies. Pure. Both are about pods as they run and Services as they are, so a pod
 // that was injected before a change of the spec counts as not intercepted.
+
+import { IPTABLES_CONTAINER } from "../../api/injected-pod.ts";
 import type { WebhookServer } from "../../api/operator-fields.ts";
 import type { Pod, Service } from "../../kube/client/resources.ts";
-import { IPTABLES_CONTAINER } from "../facts/injected-pod.ts";
 import { isOurs, WEBHOOK_PORT } from "../injection/names.ts";
 import type { PodSpec } from "../injection/pod-manifest.ts";
 import { proxiedServer, webhookPort } from "../injection/webhook-port.ts";

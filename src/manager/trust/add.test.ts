@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeKubeClient, type FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import { CONFIG_MAPS, PODS } from "../../kube/client/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import { createStore } from "../../runtime/store.ts";
-import { INJECTED_LABEL } from "../facts/injected-pod.ts";
 import { createTrustReconciler } from "./add.ts";
 
 const { signal } = new AbortController();

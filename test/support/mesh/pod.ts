@@ -1,9 +1,9 @@
 // A pod as processes: its object, its proxy with a lasting data folder, and optionally an operator behind it.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { EGRESS_LISTEN_ENV, WEBHOOK_LISTEN_ENV } from "../../../src/api/injected-pod.ts";
 import { PODS } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
-import { EGRESS_LISTEN_ENV, WEBHOOK_LISTEN_ENV } from "../../../src/manager/facts/injected-pod.ts";
 import {
   WEBHOOK_CERT_DIR_ENV,
   WEBHOOK_CERT_MOUNT,

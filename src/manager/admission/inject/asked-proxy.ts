@@ -2,11 +2,11 @@
 // Invariant: such a pod has the proxy or is refused. So a pod that no selector matches, or for which the API
 // server does not use the app's entry yet, cannot become a second writer.
 
+import { carriesProxy } from "../../../api/injected-pod.ts";
 import { PROXY_REQUESTS } from "../../../api/sharding-keys.ts";
 import { nameList } from "../../../base/name-list.ts";
 import type { Pod } from "../../../kube/client/resources.ts";
 import { type App, type Apps, endingText, isLive, type Source } from "../../apps/app.ts";
-import { carriesProxy } from "../../facts/injected-pod.ts";
 import type { AdmissionAnswer, AdmissionRequest } from "../server/admission-review.ts";
 import type { Review } from "../server/webhook.ts";
 import { forbidden, notYet, whyNotAPod } from "./inject-webhook.ts";

@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../../test/support/fake-kube-client.ts";
 import { sampleShardingRoot } from "../../../../test/support/sharding-config.ts";
+import { INJECTED_LABEL, PROXY_CONTAINER } from "../../../api/injected-pod.ts";
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import type { ShardingConfig } from "../../../api/sharding-config.ts";
 import { silentLogger } from "../../../base/log.ts";
 import { type Pod, STATEFUL_SETS, type StatefulSet } from "../../../kube/client/resources.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { createStore } from "../../../runtime/store.ts";
-import { INJECTED_LABEL, PROXY_CONTAINER } from "../../facts/injected-pod.ts";
 import { createPlacementReconciler } from "./add.ts";
 
 const { signal } = new AbortController();

@@ -1,5 +1,5 @@
 // The names that show that a pod has the proxy, or that a namespace has such pods.
-import type { Pod } from "../../kube/client/resources.ts";
+import type { Pod } from "../kube/client/resources.ts";
 
 /** Label of the pods with a proxy. Its value is the app's name. */
 export const INJECTED_LABEL = "ctrlmesh.kruise.io/virtual-app-injected";

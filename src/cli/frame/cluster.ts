@@ -1,0 +1,25 @@
+// The cluster, as far as the commands use it.
+import type { ObjectRef, Resource } from "../../kube/client/resource.ts";
+import type { KubeObject } from "../../kube/types.ts";
+
+export interface Cluster {
+  /** The namespace of the context. */
+  readonly namespace: string;
+  /** @throws MeshError `NOT_FOUND` */
+  get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef): Promise<T>;
+  /**
+   * @param namespace undefined: all namespaces
+   * @param labelSelector default: all objects
+   * @throws MeshError `NOT_FOUND` if the API server does not serve the resource
+   */
+  list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string): Promise<readonly T[]>;
+  /** A JSON merge patch. @param dryRun the API server checks it, and changes nothing */
+  patch(resource: Resource, ref: ObjectRef, patch: object, dryRun: boolean): Promise<void>;
+}
+
+export interface ClusterOptions {
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+  readonly as: string | undefined;
+  readonly requestTimeoutMs: number;
+}

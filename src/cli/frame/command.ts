@@ -1,0 +1,53 @@
+// What every command of ctrlmesh is, and what it gets.
+import type { Clock } from "../../base/clock.ts";
+import { MeshError } from "../../base/errors.ts";
+import type { Cluster } from "./cluster.ts";
+import type { ExitCode } from "./exit.ts";
+import type { Output } from "./output.ts";
+
+export interface Flag {
+  readonly type: "string" | "boolean";
+  readonly short?: string;
+  /** What stands for the value in the usage, for example "FILE". */
+  readonly value?: string;
+  readonly help: string;
+}
+
+export type Flags = Readonly<Record<string, Flag>>;
+
+export interface Command {
+  /** One or two words: "status", "explain owner". */
+  readonly name: string;
+  /** The arguments as in the usage: "[APP]". */
+  readonly args: string;
+  readonly summary: string;
+  /** Beside the common ones (flags.ts). */
+  readonly flags: Flags;
+  run(call: Call): Promise<ExitCode>;
+}
+
+export interface Call {
+  readonly args: readonly string[];
+  readonly flags: FlagValues;
+  readonly output: Output;
+  readonly clock: Clock;
+  /** Connects at the first call. */
+  cluster(): Promise<Cluster>;
+  /** The text of a file, or of stdin for "-". */
+  readFile(path: string): Promise<string>;
+}
+
+export interface FlagValues {
+  text(name: string): string | undefined;
+  isSet(name: string): boolean;
+}
+
+/** The error for a command line that the command cannot take: ends with exit code 64. */
+export function usageError(message: string): MeshError {
+  return new MeshError("USAGE", message);
+}
+
+/** The error for something that a user can change: ends with exit code 1. */
+export function failure(message: string, cause?: unknown): MeshError {
+  return new MeshError("COMMAND_FAILED", message, cause === undefined ? {} : { cause });
+}

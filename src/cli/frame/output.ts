@@ -1,0 +1,39 @@
+// What ctrlmesh prints. Invariant: stdout has the data and nothing else, as text or as one JSON document;
+// progress and hints go to stderr.
+
+export const CLI_VERSION = "cli.ctrlmesh.kruise.io/v1alpha1";
+
+export interface Streams {
+  out(text: string): void;
+  err(text: string): void;
+}
+
+export interface Output {
+  /** Prints the data: the lines, or with `-o json` the object with this kind. */
+  data(kind: string, object: object, lines: readonly string[]): void;
+  hint(text: string): void;
+}
+
+export function createOutput({ out, err }: Streams, isJson: boolean): Output {
+  return {
+    data(kind, object, lines) {
+      if (isJson) out(`${JSON.stringify({ apiVersion: CLI_VERSION, kind, ...object }, null, 2)}\n`);
+      else if (lines.length > 0) out(`${lines.join("\n")}\n`);
+    },
+    hint: (text) => err(`${text}\n`),
+  };
+}
+
+/** For example "1 pod", "3 pods". */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** Rows as columns of equal width. The last column is not padded. */
+export function columns(rows: readonly (readonly string[])[], indent = ""): string[] {
+  const widths: number[] = [];
+  for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
+  return rows.map(
+    (row) => indent + row.map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0))).join("  "),
+  );
+}

@@ -1,0 +1,123 @@
+// The program ctrlmesh on a real API server, as people run it: with kubectl on the PATH, and without.
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { type Mesh, startMesh } from "../support/mesh.ts";
+import { describeWithKube, itWithProgram } from "../support/requirements.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const APP = { namespace: "foo-system", name: "foo-operator" };
+const NAMED = [APP.name, "-n", APP.namespace];
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly ms: number;
+}
+
+/** Never throws for an exit code. */
+function ctrlmesh(kubeconfig: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const begin = performance.now();
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [MAIN, ...args],
+      { env: { ...process.env, KUBECONFIG: kubeconfig, ...env }, timeout: 60_000 },
+      (error, stdout, stderr) => {
+        const code = typeof error?.code === "number" ? error.code : 0;
+        resolve({ code, stdout, stderr, ms: performance.now() - begin });
+      },
+    );
+  });
+}
+
+describeWithKube("ctrlmesh", () => {
+  let kube: Kube;
+  let mesh: Mesh;
+  const run = (...args: string[]) => ctrlmesh(kube.kubeconfig, args);
+  const isPaused = async () => (await mesh.client.get(VIRTUAL_APPS, APP)).spec.route?.paused;
+
+  beforeAll(async () => {
+    kube = await startKube();
+    mesh = await startMesh({ kube });
+    for (const name of ["team-a", "canary-eu"]) await mesh.createNamespace(name);
+  });
+  afterAll(async () => {
+    await mesh?.stop();
+    await kube?.stop();
+  });
+
+  itWithProgram("kubectl", "says that there is no app, then shows it, waits for it, pauses it and lets it go on", async () => {
+    expect(await run("status", "-A")).toMatchObject({ code: 0, stdout: "", stderr: "there is no app in this cluster\n" });
+    await mesh.apply(demoVirtualApp());
+    await mesh.addPod({ name: "foo-0" });
+    await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } });
+    expect(await run("wait", ...NAMED, "--timeout", "30s")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^foo-operator: Converged/),
+    });
+    const { stdout } = await run("status", ...NAMED);
+    expect(stdout).toMatch(/^VirtualApp foo-system\/foo-operator: ready \(/);
+    expect(stdout).toMatch(/^ {2}v2 +1 namespace +1 of 1 pods ready/m);
+    expect((await run("pause", ...NAMED, "--dry-run")).code).toBe(0);
+    expect(await isPaused()).not.toBe(true);
+    expect((await run("pause", ...NAMED)).code).toBe(0);
+    expect(await isPaused()).toBe(true);
+    expect((await run("status", ...NAMED)).stdout).toContain("paused by its spec");
+    expect((await run("resume", ...NAMED)).code).toBe(0);
+    expect(await isPaused()).toBe(false);
+  });
+
+  itWithProgram("kubectl", "names the right that is missing", async () => {
+    const { code, stdout, stderr } = await run("status", "-A", "--as", "nobody");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain('User "nobody" cannot list resource "');
+  });
+
+  it("says the same by its own client, where there is no kubectl", async () => {
+    const bare = { PATH: "/nonexistent" };
+    const { code, stdout, stderr } = await ctrlmesh(kube.kubeconfig, ["status", "-A", "-o", "json"], bare);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(stdout).items).toMatchObject([{ kind: "VirtualApp", ...APP }]);
+    expect((await ctrlmesh(kube.kubeconfig, ["status", "-A", "--as", "nobody"], bare)).stderr).toContain("--as needs kubectl");
+  });
+});
+
+describe("ctrlmesh and a server that accepts a connection and says nothing", () => {
+  let silent: Server;
+  let dir: string;
+
+  beforeAll(async () => {
+    silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    dir = mkdtempSync(join(tmpdir(), "ctrlmesh-cli-"));
+    const { port } = silent.address() as { port: number };
+    const cluster = { name: "c", cluster: { server: `http://127.0.0.1:${port}` } };
+    const content = {
+      clusters: [cluster],
+      contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+      users: [{ name: "u", user: {} }],
+    };
+    writeFileSync(join(dir, "config"), JSON.stringify({ apiVersion: "v1", kind: "Config", "current-context": "c", ...content }));
+  });
+  afterAll(() => {
+    silent.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  itWithProgram("kubectl", "ends in time, and says what to do", async () => {
+    const { code, stderr, ms } = await ctrlmesh(join(dir, "config"), ["status", "-A", "--request-timeout", "2s"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("has not answered within 2 s; check it with: kubectl get --raw /readyz");
+    expect(ms).toBeLessThan(20_000);
+  });
+});

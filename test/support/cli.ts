@@ -1,0 +1,112 @@
+// ctrlmesh in this process, with a cluster that is data.
+import { MeshError } from "../../src/base/errors.ts";
+import type { Cluster } from "../../src/cli/frame/cluster.ts";
+import { run } from "../../src/cli/run.ts";
+import { objectPath, type Resource } from "../../src/kube/client/resource.ts";
+import type { KubeObject } from "../../src/kube/types.ts";
+import { createFakeClock } from "./fake-clock.ts";
+
+export interface FakeObject extends KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+interface FakePatch {
+  readonly path: string;
+  readonly patch: object;
+  readonly dryRun: boolean;
+}
+
+/** @param objects what the cluster has; the command line may be run again after they have changed */
+export function startCli(objects: FakeObject[]) {
+  const clock = createFakeClock();
+  const patches: FakePatch[] = [];
+  const files = new Map<string, string>();
+  const of = (resource: Resource) =>
+    objects.filter(({ kind, apiVersion }) => kind === resource.kind && apiVersion.split("/")[0] === (resource.group || "v1"));
+  const cluster: Cluster = {
+    namespace: "ops",
+    async get<T extends KubeObject>(resource: Resource<T>, ref: { namespace?: string; name: string }) {
+      const found = of(resource).find(
+        ({ metadata }) => metadata.name === ref.name && metadata.namespace === (ref.namespace || undefined),
+      );
+      if (found === undefined) throw new MeshError("NOT_FOUND", `${objectPath(resource, ref)} not found`);
+      return found as unknown as T;
+    },
+    async list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string) {
+      return of(resource).filter(
+        ({ metadata }) =>
+          (namespace === undefined || metadata.namespace === namespace) &&
+          (labelSelector === undefined || metadata.labels?.[labelSelector] !== undefined),
+      ) as unknown as T[];
+    },
+    async patch(resource, ref, patch, dryRun) {
+      patches.push({ path: objectPath(resource, ref), patch, dryRun });
+    },
+  };
+  return {
+    clock,
+    patches,
+    files,
+    async run(...argv: string[]) {
+      let [stdout, stderr] = ["", ""];
+      const streams = {
+        out: (text: string) => {
+          stdout += text;
+        },
+        err: (text: string) => {
+          stderr += text;
+        },
+      };
+      const readFile = async (path: string) => files.get(path) ?? "";
+      const code = await run(argv, { streams, clock, connect: async () => cluster, readFile });
+      return { code, stdout, stderr };
+    },
+  };
+}
+
+const START_MS = createFakeClock().now();
+const since = (secondsAgo: number) => new Date(START_MS - secondsAgo * 1_000).toISOString();
+export const condition = (type: string, status: string, reason: string, message = "", observedGeneration = 3) => ({
+  type,
+  status,
+  reason,
+  message,
+  observedGeneration,
+  lastTransitionTime: since(60),
+});
+
+/** An app in which a namespace moves. */
+export function movingApp(
+  more: object = {},
+  conditions: object[] = [
+    condition("Ready", "True", "Draining"),
+    condition("Converged", "False", "Draining", "1 of 3 proxies enforce route 17"),
+  ],
+): FakeObject {
+  return {
+    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+    kind: "VirtualApp",
+    metadata: { namespace: "ops", name: "shop", generation: 3 },
+    status: {
+      proxies: { total: 3, connected: 3, synced: 1 },
+      namespaces: { total: 412, moving: 1, held: 0 },
+      subsets: [
+        { name: "default", namespaces: 388, readyPods: 2, pods: 2, lock: "shop-lock", leader: "shop-0" },
+        { name: "canary", namespaces: 24, readyPods: 0, pods: 1, lock: "shop-lock---canary", reason: "SubsetWithoutPods" },
+      ],
+      handover: {
+        from: "default",
+        to: "canary",
+        phase: "Draining",
+        since: since(41),
+        namespaces: 1,
+        done: 1,
+        total: 2,
+        waitingOn: [{ namespace: "team-b", pod: "shop-1", reason: "WriteInFlight", since: since(12) }],
+      },
+      conditions,
+      ...more,
+    },
+  } as unknown as FakeObject;
+}

@@ -21,6 +21,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bundle } from "../../scripts/build/bundle.ts";
 import { buildImageRoot, type ImageRoot, readImage } from "../../scripts/image-root.ts";
+import { VERSION } from "../../src/base/version.ts";
 import { startFleetWorld } from "../fleet/fleet-world.ts";
 import { readPairs } from "../support/dockerfile.ts";
 import { eventually } from "../support/eventually.ts";
@@ -107,7 +108,7 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, ports, uses, threads 
   it("contains one bundle, which imports nothing from outside, and the licenses of the packages in it", () => {
     const app = join(root.dir, "app");
     expect(readdirSync(app).toSorted()).toEqual(["LICENSE", "dist", "package.json", "proto"]);
-    expect(readdirSync(join(app, "dist"))).toEqual([name]);
+    expect(readdirSync(join(app, "dist")).toSorted()).toEqual(name === "manager" ? ["cli", "manager"] : [name]);
     const files = readdirSync(join(app, "dist", name), { recursive: true, encoding: "utf8" });
     const modules = files.filter((file) => file.endsWith(".js"));
     const imported = modules.flatMap((file) => importsOf(readFileSync(join(app, "dist", name, file), "utf8")));
@@ -141,6 +142,16 @@ describe.each(PROGRAMS)("the image of the $name", ({ name, ports, uses, threads 
     const { stdout } = await run(process.execPath, [...args, "--help"], { cwd: join(root.dir, "app") });
     expect(stdout).toContain(`ctrlmesh-${name}`);
   });
+});
+
+it("the manager's image contains ctrlmesh, with the packages that it needs", async () => {
+  const { dir } = await buildImageRoot("manager");
+  const cwd = join(dir, "app");
+  const ctrlmesh = (...args: string[]) =>
+    run(process.execPath, ["dist/cli/ctrlmesh.js", ...args], { cwd, env: { PATH: "/nonexistent" } });
+  expect((await ctrlmesh("version", "--client")).stdout).toBe(`ctrlmesh ${VERSION}\n`);
+  // Without a cluster: its own client is there, and says so.
+  await expect(ctrlmesh("status")).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("KUBERNETES_SERVICE_HOST") });
 });
 
 it.each(["hooks", "iptables"])("the proxy's image contains its program %s, which refuses an unknown argument", async (name) => {

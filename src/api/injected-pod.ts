@@ -10,6 +10,9 @@ export const CA_CONFIG_MAP = "ctrlmesh-ca";
 /** A native sidecar (an init container with restartPolicy Always); in old clusters a container. */
 export const PROXY_CONTAINER = "ctrlmesh-proxy";
 
+/** Of the proxy: /healthz, /readyz, /metrics, and from inside the pod /debug. */
+export const HEALTH_PORT = 5441;
+
 /** True if the pod has the proxy's container. Users can change labels of a pod, but not containers. */
 export function carriesProxy({ spec }: Pod): boolean {
   return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].some(({ name }) => name === PROXY_CONTAINER);

@@ -208,6 +208,34 @@ describe("version", () => {
   });
 });
 
+describe("explain owner", () => {
+  const pod = (name: string, phase: string): FakeObject =>
+    ({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { namespace: "ops", name, labels: { "ctrlmesh.kruise.io/virtual-app-injected": "shop" } },
+      status: { phase },
+    }) as unknown as FakeObject;
+
+  it("shows why a sidecar was not asked, and fails if none was", async () => {
+    const { code, stdout } = await startCli([app(), pod("shop-0", "Running"), pod("shop-1", "Pending")]).run(
+      "explain",
+      "owner",
+      "ns/a",
+    );
+    expect(code).toBe(EXIT.failed);
+    expect(stdout).toBe(
+      "APP       POD     SUBSET  ROUTE  OWNER OF a\nops/shop  shop-0  -       -      not asked: no port of pod shop-0 can be reached here\n",
+    );
+  });
+
+  it("says that no sidecar runs", async () => {
+    expect((await startCli([app()]).run("explain", "owner", "a")).stderr).toContain(
+      "no pod of these apps has a sidecar that runs",
+    );
+  });
+});
+
 describe("a wrong command line", () => {
   it.each([
     [["stauts"], 'there is no command "stauts"; the commands are: status, wait'],
@@ -219,6 +247,8 @@ describe("a wrong command line", () => {
     [["status", "--request-timeout", "5"], '--request-timeout: "5" is no duration'],
     [["pause"], "name an app"],
     [["lint"], "name a file with -f"],
+    [["explain", "owner"], "name a namespace"],
+    [["explain"], 'there is no command "explain"'],
   ])("%j ends with 64 and says what is wrong", async (argv, message) => {
     const { code, stdout, stderr } = await startCli([app()]).run(...argv);
     expect([code, stdout]).toEqual([EXIT.usage, ""]);

@@ -3,6 +3,7 @@
 import { parseArgs } from "node:util";
 import { type Clock, parseDuration } from "../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../base/errors.ts";
+import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { LINT } from "./commands/lint.ts";
 import { CONFIRM, PAUSE, RESUME } from "./commands/pause.ts";
 import { STATUS } from "./commands/status.ts";
@@ -15,7 +16,7 @@ import { COMMON_FLAGS } from "./frame/flags.ts";
 import { commandHelp, overview } from "./frame/help.ts";
 import { createOutput, type Streams } from "./frame/output.ts";
 
-export const COMMANDS: readonly Command[] = [STATUS, WAIT, LINT, PAUSE, RESUME, CONFIRM, VERSIONS];
+export const COMMANDS: readonly Command[] = [STATUS, WAIT, EXPLAIN_OWNER, LINT, PAUSE, RESUME, CONFIRM, VERSIONS];
 
 export interface World {
   readonly streams: Streams;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { egressRule, limitRule, policyRequest } from "../../test/support/policies.ts";
-import { group, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
+import { group, retained, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
 import { runningPolicies } from "../../test/support/running-policies.ts";
 import { silentLogger } from "../base/log.ts";
 import { ownerPage, policiesPage, requestsPage, snapshotPage } from "./debug-pages.ts";
@@ -9,7 +9,10 @@ import { createAccessLog } from "./observe/access-log.ts";
 
 describe("/debug/snapshot", () => {
   it("shows what is enforced", () => {
-    const of = snapshot(table([subset("v2")], { prod: [], pilot: [0], a: [0] }, { fenced: ["a"] }), { subset: "v2" });
+    const of = snapshot(
+      table([subset("v2")], { prod: [], pilot: [0], a: [0] }, { fenced: ["a"], retained: [retained(["prod"])] }),
+      { subset: "v2" },
+    );
     expect(snapshotPage(of)).toEqual({
       version: 1,
       digest: "digest-1",
@@ -31,6 +34,7 @@ describe("/debug/snapshot", () => {
         },
       },
       fenced: { total: 1, first: ["a"], truncated: false },
+      retained: { total: 1, first: ["prod"], truncated: false },
       callers: { userAgent: "", defaultOnlyUserAgents: [], stripManagedFields: false },
       guard: "Enforce",
     });
@@ -102,7 +106,7 @@ describe("/debug/owner", () => {
   const ask = (query: string) => ownerPage(new URLSearchParams(query), of);
 
   it("says who owns a namespace", () => {
-    const known = { app: { namespace: "shop", name: "app" }, version: 1 };
+    const known = { app: { namespace: "shop", name: "app" }, subset: "v2", version: 1 };
     expect(ask("namespace=pilot")).toEqual({ ...known, namespace: "pilot", owner: 'subset "v2"' });
     expect(ask("namespace=prod")).toEqual({ ...known, namespace: "prod", owner: "the default subset" });
     expect(ask("namespace=new")).toEqual({ ...known, namespace: "new", owner: "not known yet" });

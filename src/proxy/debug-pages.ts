@@ -84,8 +84,9 @@ export function ownerPage(query: URLSearchParams, snapshot: Snapshot | undefined
   if (namespace === "" || namespace.length > MAX_NAME)
     throw new MeshError("BAD_REQUEST", "namespace: must be the name of a namespace");
   if (snapshot === undefined) return { namespace, owner: null };
+  const { app, subset, version } = snapshot;
   const owner = ownersOf(snapshot.table, group, resource).ownerOf(namespace);
-  return { app: snapshot.app, namespace, owner: ownerText(owner, namespace), version: snapshot.version };
+  return { app, subset: subsetDisplayName(subset), namespace, owner: ownerText(owner, namespace), version };
 }
 
 const MAX_RULES = 200;
@@ -109,9 +110,14 @@ export function snapshotPage(snapshot: Snapshot | undefined): object {
     sharedResources: bounded(table.sharedResources, MAX_RULES),
     namespaces: { total: namespacesOf(table).length, classes: bounded(classes, MAX_CLASSES) },
     fenced: bounded([...table.fenced].map(placeText).sort(), MAX_NAMES),
+    retained: bounded(retainedPlaces(table).map(placeText).sort(), MAX_NAMES),
     callers,
     guard,
   };
+}
+
+function retainedPlaces({ retained = [] }: Snapshot["table"]): string[] {
+  return retained.flatMap(({ namespaces }) => [...namespaces]);
 }
 
 function placeText(place: string): string {

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { type Kube, startKube } from "../support/kube.ts";
-import { type Mesh, startMesh } from "../support/mesh.ts";
+import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { describeWithKube, itWithProgram } from "../support/requirements.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
@@ -40,10 +40,27 @@ function ctrlmesh(kubeconfig: string, args: readonly string[], env: Readonly<Rec
   });
 }
 
+/** A kubectl that forwards ports as a kubelet would: the pods of this test are processes of this machine. All else is the real one's. */
+function wrapKubectl(dir: string, pods: readonly MeshPod[]): void {
+  const ports = pods.map(({ name, healthUrl }) => `${name} ${new URL(healthUrl).port}`);
+  writeFileSync(join(dir, "ports"), `${ports.join("\n")}\n`);
+  const script = `#!/bin/sh
+if [ "$1" != port-forward ]; then PATH="\${PATH#*:}" exec kubectl "$@"; fi
+port=$(sed -n "s/^\${2#pod/} //p" "${dir}/ports")
+[ -n "$port" ] || { echo "error: unable to forward port" >&2; exit 1; }
+echo "Forwarding from 127.0.0.1:$port -> 5441"
+exec sleep 30
+`;
+  writeFileSync(join(dir, "kubectl"), script, { mode: 0o755 });
+}
+
 describeWithKube("ctrlmesh", () => {
   let kube: Kube;
   let mesh: Mesh;
+  let pods: MeshPod[] = [];
+  const wrapped = mkdtempSync(join(tmpdir(), "ctrlmesh-kubectl-"));
   const run = (...args: string[]) => ctrlmesh(kube.kubeconfig, args);
+  const portOf = (name: string) => new URL(pods.find((pod) => pod.name === name)?.healthUrl ?? "").port;
   const isPaused = async () => (await mesh.client.get(VIRTUAL_APPS, APP)).spec.route?.paused;
 
   beforeAll(async () => {
@@ -54,13 +71,14 @@ describeWithKube("ctrlmesh", () => {
   afterAll(async () => {
     await mesh?.stop();
     await kube?.stop();
+    rmSync(wrapped, { recursive: true, force: true });
   });
 
   itWithProgram("kubectl", "says that there is no app, then shows it, waits for it, pauses it and lets it go on", async () => {
     expect(await run("status", "-A")).toMatchObject({ code: 0, stdout: "", stderr: "there is no app in this cluster\n" });
     await mesh.apply(demoVirtualApp());
-    await mesh.addPod({ name: "foo-0" });
-    await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } });
+    pods = [await mesh.addPod({ name: "foo-0" }), await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } })];
+    wrapKubectl(wrapped, pods);
     expect(await run("wait", ...NAMED, "--timeout", "30s")).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^foo-operator: Converged/),
@@ -75,6 +93,19 @@ describeWithKube("ctrlmesh", () => {
     expect((await run("status", ...NAMED)).stdout).toContain("paused by its spec");
     expect((await run("resume", ...NAMED)).code).toBe(0);
     expect(await isPaused()).toBe(false);
+  });
+
+  itWithProgram("kubectl", "asks each sidecar who owns a namespace, and shows who could not be asked", async () => {
+    const owner = (namespace: string) =>
+      ctrlmesh(kube.kubeconfig, ["explain", "owner", `ns/${namespace}`, "-n", APP.namespace], {
+        PATH: `${wrapped}:${process.env.PATH}`,
+      });
+    expect((await owner("canary-eu")).stdout).toMatch(/foo-0 +default +\d+ +subset "v2"\n.*foo-canary-0 +v2 +\d+ +subset "v2"\n/);
+    expect((await owner("team-a")).stdout).toMatch(/foo-0 +default +\d+ +the default subset\n/);
+    writeFileSync(join(wrapped, "ports"), `foo-0 ${portOf("foo-0")}\n`);
+    const { code, stdout } = await owner("team-a");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/foo-canary-0 +- +- +not asked: error: unable to forward port/);
   });
 
   itWithProgram("kubectl", "names the right that is missing", async () => {

@@ -1,7 +1,7 @@
 // What was replaced during the soak: the sidecars' certificates, the tokens of all pods on the first node, and the logs of the operator's containers.
 import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { HEALTH_PORT } from "../../src/manager/injection/names.ts";
+import { HEALTH_PORT } from "../../src/api/injected-pod.ts";
 import { HOME, OPERATOR_SELECTOR } from "./flows/operator.ts";
 import type { World } from "./world.ts";
 

@@ -34,14 +34,18 @@ export function startCli(objects: FakeObject[]) {
       return found as unknown as T;
     },
     async list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string) {
-      return of(resource).filter(
-        ({ metadata }) =>
-          (namespace === undefined || metadata.namespace === namespace) &&
-          (labelSelector === undefined || metadata.labels?.[labelSelector] !== undefined),
-      ) as unknown as T[];
+      const [key = "", value] = labelSelector?.split("=") ?? [];
+      return of(resource).filter(({ metadata }) => {
+        const label = metadata.labels?.[key];
+        const isSelected = labelSelector === undefined || (value === undefined ? label !== undefined : label === value);
+        return isSelected && (namespace === undefined || metadata.namespace === namespace);
+      }) as unknown as T[];
     },
     async patch(resource, ref, patch, dryRun) {
       patches.push({ path: objectPath(resource, ref), patch, dryRun });
+    },
+    async forward({ name }) {
+      throw new MeshError("COMMAND_FAILED", `no port of pod ${name} can be reached here`);
     },
   };
   return {

@@ -27,6 +27,9 @@ export async function directCluster({ kubeconfig, context, as, requestTimeoutMs 
         .patch(resource, ref, { type: "merge", body: patch }, { ...options(), ...(dryRun && { dryRun: true }) })
         .catch(rethrow);
     },
+    forward: async () => {
+      throw failure("asking a sidecar needs kubectl on the PATH: it forwards the port of the pod");
+    },
   };
 }
 

@@ -1,11 +1,11 @@
 // The cluster by the user's kubectl, so that plugins for credentials, forward proxies and impersonation work as
 // they do there. Invariant: no call outlives its time, whatever kubectl waits for.
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { z } from "zod";
 import { MeshError } from "../../base/errors.ts";
-import { collectionPath, formatQuery, objectPath, type Resource } from "../../kube/client/resource.ts";
+import { collectionPath, formatQuery, type ObjectRef, objectPath, type Resource } from "../../kube/client/resource.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import type { Cluster, ClusterOptions } from "../frame/cluster.ts";
+import type { Cluster, ClusterOptions, Forwarded } from "../frame/cluster.ts";
 import { failure } from "../frame/command.ts";
 
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
@@ -41,15 +41,40 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
       const more = dryRun ? ["--dry-run=server"] : [];
       await runKubectl(options, ["patch", type, name, "-n", of, "--type=merge", "-p", JSON.stringify(patch), ...more]);
     },
+    forward: (pod, port) => forwardPort(options, pod, port),
   };
 }
 
-async function runKubectl(options: ClusterOptions, args: readonly string[]): Promise<string> {
-  const { kubeconfig, context, as, requestTimeoutMs } = options;
-  const flags = Object.entries({ kubeconfig, context, as }).flatMap(([name, value]) =>
+function forwardPort(options: ClusterOptions, { namespace = "", name }: ObjectRef, port: number): Promise<Forwarded> {
+  const args = ["port-forward", `pod/${name}`, `:${port}`, "-n", namespace, "--address=127.0.0.1", ...accessFlags(options)];
+  const child = spawn("kubectl", args, { stdio: ["ignore", "pipe", "pipe"] });
+  const close = () => child.kill();
+  let said = "";
+  return new Promise<Forwarded>((resolve, reject) => {
+    child.stdout.on("data", (chunk) => {
+      const address = /Forwarding from (127\.0\.0\.1:\d+)/.exec(String(chunk))?.[1];
+      if (address !== undefined) resolve({ url: `http://${address}`, close });
+    });
+    child.stderr.on("data", (chunk) => {
+      said += chunk;
+    });
+    child.on("error", (error) => reject(failure("running kubectl port-forward", error)));
+    child.on("close", () => reject(failure(said.trim() || "kubectl port-forward has ended")));
+    AbortSignal.timeout(options.requestTimeoutMs + START_MS).addEventListener("abort", () => {
+      reject(failure(`kubectl port-forward to pod ${name} was not ready in time`));
+    });
+  });
+}
+
+function accessFlags({ kubeconfig, context, as }: ClusterOptions): string[] {
+  return Object.entries({ kubeconfig, context, as }).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}=${value}`],
   );
-  const withTimeout = [...args, ...flags, `--request-timeout=${requestTimeoutMs}ms`];
+}
+
+async function runKubectl(options: ClusterOptions, args: readonly string[]): Promise<string> {
+  const { requestTimeoutMs } = options;
+  const withTimeout = [...args, ...accessFlags(options), `--request-timeout=${requestTimeoutMs}ms`];
   const limits = { timeout: requestTimeoutMs + START_MS, killSignal: "SIGKILL", maxBuffer: MAX_ANSWER_BYTES } as const;
   return new Promise((resolve, reject) => {
     execFile("kubectl", withTimeout, limits, (error, stdout, stderr) => {

@@ -15,6 +15,14 @@ export interface Cluster {
   list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string): Promise<readonly T[]>;
   /** A JSON merge patch. @param dryRun the API server checks it, and changes nothing */
   patch(resource: Resource, ref: ObjectRef, patch: object, dryRun: boolean): Promise<void>;
+  /** Opens a port of a pod on this machine, until it is closed. */
+  forward(pod: ObjectRef, port: number): Promise<Forwarded>;
+}
+
+export interface Forwarded {
+  /** http://127.0.0.1:PORT */
+  readonly url: string;
+  close(): void;
 }
 
 export interface ClusterOptions {

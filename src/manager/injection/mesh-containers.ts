@@ -1,7 +1,13 @@
 // The containers of the mesh: the proxy's, as a native sidecar or as an ordinary container, and the init
 // container of iptables mode. Invariants: the proxy conforms to the Pod Security level "restricted", and has
 // no token for the API server, because operators send their own.
-import { EGRESS_LISTEN_ENV, IPTABLES_CONTAINER, PROXY_CONTAINER, WEBHOOK_LISTEN_ENV } from "../../api/injected-pod.ts";
+import {
+  EGRESS_LISTEN_ENV,
+  HEALTH_PORT,
+  IPTABLES_CONTAINER,
+  PROXY_CONTAINER,
+  WEBHOOK_LISTEN_ENV,
+} from "../../api/injected-pod.ts";
 import {
   ALIAS_PORT,
   API_PORT,
@@ -9,7 +15,6 @@ import {
   DATA_DIR,
   DATA_VOLUME,
   EGRESS_PORT,
-  HEALTH_PORT,
   IDENTITY_DIR,
   IDENTITY_VOLUME,
   PROXY_UID,

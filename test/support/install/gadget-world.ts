@@ -1,10 +1,12 @@
 // A cluster with the mesh and an operator with webhooks: two pods of the default subset, two of the canary. The tests judge by the objects, by what
 // the API server answers, and by the reviews that the pods report.
+
+import { HEALTH_PORT } from "../../../src/api/injected-pod.ts";
 import type { KeyCertificate } from "../../../src/base/certificates.ts";
 import { createKubeClient } from "../../../src/kube/client/client.ts";
 import { NAMESPACES } from "../../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../../src/kube/client/types.ts";
-import { HEALTH_PORT, WEBHOOK_PORT } from "../../../src/manager/injection/names.ts";
+import { WEBHOOK_PORT } from "../../../src/manager/injection/names.ts";
 import { eventually } from "../eventually.ts";
 import { readMetrics } from "../proxy-metrics.ts";
 import type { Call } from "./admission-load.ts";

@@ -7,7 +7,7 @@ import { INHERITED_WRITES_MS } from "../../src/mesh/link/proxy-routes.ts";
 import { type Greeting, greetingOf } from "../../src/mesh/link/registration.ts";
 import { hasOwnLabels, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import { createLastWrites } from "../../src/proxy/session/last-writes.ts";
+import { countingLast, createLastWrites } from "../../src/proxy/session/last-writes.ts";
 import { answersTo } from "../../src/proxy/session/mesh-dialog.ts";
 import { type Answers, capabilitiesOf } from "../../src/proxy/session/resource-handler.ts";
 import { createRouteHandler } from "../../src/proxy/session/route-handler.ts";
@@ -262,13 +262,8 @@ export function createModelProxy({ pod, clock, onState }: ModelProxyOptions) {
       if (!alive || !isMine(namespace, resource, labels)) return;
       const subset = session.enforcer.current?.snapshot.subset ?? "";
       const right = rightIn(namespace, resource);
-      const noteEnd = session.lastWrites.begin(namespace);
-      const end = session.enforcer.beginWrite(namespace, { group: "", resource });
-      const endBoth = () => {
-        noteEnd();
-        end();
-      };
-      writes = [...writes, { subset, right, namespace, resource, labels, end: endBoth }];
+      const end = countingLast(session.lastWrites, session.enforcer.beginWrite)(namespace, { group: "", resource });
+      writes = [...writes, { subset, right, namespace, resource, labels, end }];
     },
     async endWrites() {
       if (writes.length === 0) return;

@@ -9,7 +9,7 @@ import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { Handler } from "../../src/proxy/call/call.ts";
 import { type IsolateDeps, isolate } from "../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
-import { createLastWrites } from "../../src/proxy/session/last-writes.ts";
+import { countingLast, createLastWrites } from "../../src/proxy/session/last-writes.ts";
 import { whenShown } from "../../src/proxy/session/when-shown.ts";
 import type { FakeClock } from "../support/fake-clock.ts";
 import { alwaysByNamespace, isolateDeps, oneListOnly } from "../support/isolate.ts";
@@ -80,7 +80,7 @@ export function startProcess(
       case "show-own-writes":
         whenShown(
           () => session.renewals,
-          effect.ms,
+          effect,
           () => machine.enter({ kind: "own-writes-shown" }),
           clock,
         );
@@ -96,13 +96,7 @@ export function startProcess(
   return {
     handler: layer,
     enforce,
-    beginWrite(namespace, target) {
-      const [noteEnd, end] = [lastWrites.begin(namespace), session.beginWrite(namespace, target)];
-      return () => {
-        noteEnd();
-        end();
-      };
-    },
+    beginWrite: countingLast(lastWrites, session.beginWrite),
     retains: (namespace) =>
       machine.state.retaining?.routes.table.retained?.some(({ namespaces }) => namespaces.has(namespace)) ?? false,
     get stored() {

@@ -91,7 +91,7 @@ function proxyText(proxy: ModelProxy, rank: Rank, fromNow: (ms: number) => unkno
     typeof disk.promises === "object" ? disk.promises.epoch : disk.promises,
     [routesText(routes.inForce, rank), routesText(proxy.enforced, rank), routes.stage, routesText(routes.acknowledged, rank)],
     routes.inDoubt.map((each) => routesText(each, rank)),
-    routes.retaining && [routes.retaining.isEndDue, retainedText(routes.retaining.routes)],
+    routes.retaining && [routes.retaining.isDrained, fromNow(routes.retaining.endMs), retainedText(routes.retaining.routes)],
     [fromNow(routes.inheritedUntilMs), routes.file, rank("nonce", dueNonce), rank("stream", dueStream)],
     dialog.kind === "promising" ? [dialog.kind, dialog.welcome.epoch] : dialog.kind,
     [rank("stream", proxy.stream), rank("number", promises.lastNumber), rank("number", promises.bound)],

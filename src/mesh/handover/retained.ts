@@ -4,7 +4,7 @@
 //
 //   Owned => Retained      the next table does not give the namespace to the pod's subset, or fences it
 //   Retained => Owned      the subset gains the namespace again, for example after an undo: no watch ends, and no pod restarts
-//   Retained => (nothing)  the pod ends: its replacement never owned the namespace
+//   Retained => (nothing)  the pod ends: its replacement never owned the namespace. In place: after a moment (link/own-writes.ts)
 //
 // Partitioned and shared resources are not retained: clients list them again without a restart.
 

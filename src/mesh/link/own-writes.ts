@@ -1,28 +1,41 @@
-// What a pod retains for a moment of the places that it loses in place: those that it has just written to. Some
-// clients wait until their watch shows their own last write (docs/decisions/0042). Pure. Invariant: retained
+// What a pod retains for a moment of the places that it loses in place: all of them, if it has just written to one.
+// Some clients wait until their watch shows their own last write (docs/decisions/0042). Pure. Invariant: retained
 // places are readable and not writable, so no handover waits for them. Resources that move as a whole are not retained.
-import { CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
+import { isInClusterScope } from "../../kube/place.ts";
 import { retainedBetween } from "../handover/retained.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
+import type { MomentaryClass, RetainedClass } from "../ownership/table.ts";
 
 /** A write that ended longer ago than this, in milliseconds, has been shown. Longer than a watch may take to renew itself (5 s). */
 export const JUST_WRITTEN_MS = 6_000;
 
-/** The event of a write comes within this time, in milliseconds, after the last write to a lost place has ended. */
+/** The event of a write comes within this time, in milliseconds, after the writes to lost places have ended. */
 export const OWN_WRITES_MS = 1_000;
 
-/**
- * The next routes, with the written places that the pod was shown until now and that they take away; `next` itself if there are none.
- * @param shown what clients are shown now
- */
-export function retainingWritten(shown: Snapshot | undefined, next: Snapshot, written: ReadonlySet<string>): Snapshot {
-  if (shown === undefined || written.size === 0) return next;
+/** Nothing is retained for longer than this, in milliseconds, whatever comes meanwhile. */
+export const LONGEST_RETAINED_MS = 6_000;
+
+/** True if the next routes take a place away from the pod to which it has just written. */
+export function losesWritten(inForce: Snapshot, next: Snapshot, written: ReadonlySet<string>): boolean {
+  if (written.size === 0) return false;
+  const wroteInScope = [...written].some(isInClusterScope);
+  const isWritten = (place: string) => (isInClusterScope(place) ? wroteInScope : written.has(place));
+  return lostPlaces(inForce, next).some(({ namespaces }) => [...namespaces].some(isWritten));
+}
+
+/** The next routes with all that clients are shown now and that these take away; `next` itself if that is nothing. */
+export function retainingLost(shown: Snapshot, next: Snapshot): Snapshot {
+  const lost = lostPlaces(shown, next);
+  if (lost.length === 0) return next;
+  const own = lost.map((each): MomentaryClass => ({ ...each, untilShown: true }));
+  return { ...next, table: { ...next.table, retained: [...(next.table.retained ?? []), ...own] } };
+}
+
+/** Without those that the manager's routes retain. */
+function lostPlaces(shown: Snapshot, next: Snapshot): readonly RetainedClass[] {
   const { retained = [] } = next.table;
-  const isWritten = (place: string) => written.has(place) || (place === CLUSTER_SCOPE && [...written].some(isBucket));
-  const isKept = (place: string) => isWritten(place) && !retained.some(({ namespaces }) => namespaces.has(place));
-  const kept = retainedBetween(shown, next).flatMap(({ rules, namespaces }) => {
-    const places = new Set([...namespaces].filter(isKept));
-    return places.size === 0 ? [] : [{ rules, namespaces: places }];
+  return retainedBetween(shown, next).flatMap(({ rules, namespaces }) => {
+    const places = [...namespaces].filter((place) => !retained.some((each) => each.namespaces.has(place)));
+    return places.length === 0 ? [] : [{ rules, namespaces: new Set(places) }];
   });
-  return kept.length === 0 ? next : { ...next, table: { ...next.table, retained: [...retained, ...kept] } };
 }

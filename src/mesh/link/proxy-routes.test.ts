@@ -93,32 +93,43 @@ describe("other content of the file", () => {
 });
 
 describe("a place that the pod has just written to, and loses", () => {
-  const both = made(1, { blue: ["a", "b"] });
-  const lost = made(2, { blue: ["a"], defaultSubset: ["b"] });
-  const more = made(3, { blue: ["a", "c"], defaultSubset: ["b"] });
+  const both = made(1, { blue: ["a", "b", "d"] });
+  const lost = made(2, { blue: ["a", "d"], defaultSubset: ["b"] });
+  const more = made(3, { blue: ["a", "c", "d"], defaultSubset: ["b"] });
+  const lostToo = made(4, { blue: ["a"], defaultSubset: ["b", "d"] });
   const held = stepped([update(1, both), { kind: "drained" }, STORED]).state;
+  const DRAINED: RoutesEvent = { kind: "drained" };
   const SHOWN: RoutesEvent = { kind: "own-writes-shown" };
-  /** The effects, with the namespaces that clients see after `enforce` and `relabel`. */
-  const seen = (events: readonly RoutesEvent[], from = held) => {
+  /** The effects: with the namespaces that clients see after `enforce` and `relabel`, and with the times to wait. */
+  const seen = (events: readonly RoutesEvent[], from = held, nowMs = 0) => {
     const effects: string[] = [];
     let state = from;
     for (const event of events) {
-      const next = stepRoutes(state, event, 0);
+      const next = stepRoutes(state, event, nowMs);
       state = next.state;
       for (const effect of next.effects) {
         const view = "routes" in effect && effect.kind !== "store" ? readViewOf(viewOf(effect.routes, "", "pods")) : undefined;
         const allShown = effect.kind === "store" ? [String(effect.isAllShown)] : [];
-        effects.push([effect.kind, ...[...(view?.namespaces().own ?? [])].sort(), ...allShown].join(" "));
+        const times = effect.kind === "show-own-writes" ? [effect.ms, effect.mostMs] : [];
+        effects.push([effect.kind, ...[...(view?.namespaces().own ?? [])].sort(), ...allShown, ...times].join(" "));
       }
     }
     return { state, effects };
   };
 
   it("stays readable until clients were shown its last events, and nothing waits for that", () => {
-    const { effects, state } = seen([update(2, lost, "b"), { kind: "drained" }, STORED]);
-    expect(effects).toEqual(["mark-unstored", "enforce a b", "drain", "show-own-writes", "store false", "acknowledge"]);
+    const { effects, state } = seen([update(2, lost, "b"), DRAINED, STORED]);
+    expect(effects).toEqual([
+      "mark-unstored",
+      "enforce a b d",
+      "show-own-writes 6000 6000",
+      "drain",
+      "show-own-writes 1000 6000",
+      "store false",
+      "acknowledge",
+    ]);
     expect(heldClaims(state, 0)).toEqual({ acknowledged: lost, inDoubt: [], mayHoldMore: false });
-    expect(seen([SHOWN, STORED], state).effects).toEqual(["mark-unstored", "enforce a", "store true"]);
+    expect(seen([SHOWN, STORED], state).effects).toEqual(["mark-unstored", "enforce a d", "store true"]);
   });
 
   it("is not writable", () => {
@@ -127,41 +138,50 @@ describe("a place that the pod has just written to, and loses", () => {
   });
 
   it("goes at once if the pod has not written to it", () => {
-    expect(seen([update(2, lost, "a", "other")]).effects).toEqual(["mark-unstored", "enforce a", "drain"]);
+    expect(seen([update(2, lost, "a", "other")]).effects).toEqual(["mark-unstored", "enforce a d", "drain"]);
   });
 
-  it("is retained while other routes come, which are in force at once, and the time begins when its writes are over", () => {
-    const { effects, state } = seen([
-      update(2, lost, "b"),
-      { kind: "drained" },
-      update(3, more, "b"),
-      SHOWN,
-      { kind: "drained" },
-    ]);
-    expect(effects.filter((effect) => /^enforce|^show/.test(effect))).toEqual([
-      "enforce a b",
-      "show-own-writes",
-      "enforce a b c",
-      "show-own-writes",
-    ]);
-    expect(seen([SHOWN], state).effects).toEqual(["mark-unstored", "enforce a c"]);
-  });
-
-  it("stays retained when the same routes come once more, for no longer than before", () => {
-    const again = update(3, { ...lost, version: 7 });
-    const { effects, state } = seen([update(2, lost, "b"), { kind: "drained" }, again, { kind: "drained" }]);
-    expect(effects.slice(5)).toEqual(["relabel a b", "drain"]);
+  it("goes together with all that is lost, so that clients are told once", () => {
+    const { effects, state } = seen([update(2, lostToo, "b")]);
+    expect(effects[1]).toBe("enforce a b d");
     expect(seen([SHOWN], state).effects).toEqual(["mark-unstored", "enforce a"]);
   });
 
+  it("goes in time, also while writes hang that the routes refuse", () => {
+    const { state } = seen([update(2, lost, "b")]);
+    expect(state.stage).toBe("draining");
+    expect(seen([SHOWN], state).effects).toEqual(["mark-unstored", "enforce a d"]);
+  });
+
+  it("stays while other routes come, which are in force at once and do not prolong it", () => {
+    const { state } = seen([update(2, lost, "b"), DRAINED]);
+    const next = seen([update(3, more, "b"), DRAINED], state, 500);
+    expect(next.effects).toEqual(["mark-unstored", "enforce a b c d", "drain"]);
+    expect(seen([SHOWN], next.state, 1_000).effects).toEqual(["mark-unstored", "enforce a c d"]);
+  });
+
+  it("is followed by a later loss within the time of the first, and waits for its writes too", () => {
+    const { state } = seen([update(2, lost, "b"), DRAINED]);
+    const next = seen([update(3, lostToo, "d"), DRAINED], state, 5_500);
+    expect(next.effects.slice(1)).toEqual(["enforce a b d", "show-own-writes 500 500", "drain", "show-own-writes 500 500"]);
+    expect(seen([update(4, more, "b")], next.state, 6_000).effects[1]).toBe("enforce a c d");
+  });
+
+  it("stays when the same routes come once more, for no longer than before", () => {
+    const again = update(3, { ...lost, version: 7 });
+    const { effects, state } = seen([update(2, lost, "b"), DRAINED, again, DRAINED]);
+    expect(effects.slice(6)).toEqual(["relabel a b d", "drain"]);
+    expect(seen([SHOWN], state).effects).toEqual(["mark-unstored", "enforce a d"]);
+  });
+
   it("is the pod's again at once if it comes back", () => {
-    const { effects, state } = seen([update(2, lost, "b"), { kind: "drained" }, update(3, both, "b")]);
-    expect([effects.at(-2), state.retaining]).toEqual(["enforce a b", undefined]);
+    const { effects, state } = seen([update(2, lost, "b"), DRAINED, update(3, both, "b")]);
+    expect([effects.at(-2), state.retaining]).toEqual(["enforce a b d", undefined]);
+    expect(seen([SHOWN], state).effects).toEqual([]);
   });
 
   it("is retained by the manager's rules where the manager retains it", () => {
-    const restart = made(2, { blue: ["a"], defaultSubset: ["b"], retained: ["b"] });
-    const { state } = seen([update(2, restart, "b")]);
-    expect(state.retaining).toBeUndefined();
+    const restart = made(2, { blue: ["a", "d"], defaultSubset: ["b"], retained: ["b"] });
+    expect(seen([update(2, restart, "b")]).state.retaining).toBeUndefined();
   });
 });

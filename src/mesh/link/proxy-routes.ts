@@ -9,19 +9,19 @@
 //
 // A proxy begins with Held: nothing waits for an acknowledgement. Until writes of a killed process are over, it claims more than it has.
 //
-// What the pod has just written to and loses in place, it retains read-only for a moment (own-writes.ts). No write is allowed there, so
-// nothing above waits for it.
+// If the pod loses places in place and has just written to one, it retains them read-only for a moment (own-writes.ts). No write is
+// allowed there, so nothing above waits for it.
 import type { Transition } from "../../base/machine.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
-import { OWN_WRITES_MS, retainingWritten } from "./own-writes.ts";
+import { LONGEST_RETAINED_MS, losesWritten, OWN_WRITES_MS, retainingLost } from "./own-writes.ts";
 
 export type Stage = "draining" | "settling" | "storing" | "held";
 
 export interface ProxyRoutes {
   /** Undefined: the proxy serves nothing. */
   readonly inForce: Snapshot | undefined;
-  /** The routes in force with what the pod retains beyond them; undefined if that is nothing. */
-  readonly retaining: { readonly routes: Snapshot; readonly isEndDue: boolean } | undefined; // isEndDue: the time until the end runs
+  /** Undefined if the pod retains nothing of its own accord. */
+  readonly retaining: Retaining | undefined;
   readonly stage: Stage;
   /** The last routes that could be acknowledged. */
   readonly acknowledged: Snapshot | undefined;
@@ -32,6 +32,15 @@ export interface ProxyRoutes {
   readonly file: RouteFile;
   /** The number of the update that is answered once its routes are held. A later update takes its place. */
   readonly due: number | undefined;
+}
+
+interface Retaining {
+  /** The routes in force, with what the pod retains. */
+  readonly routes: Snapshot;
+  /** On the monotonic clock: nothing moves it later. */
+  readonly endMs: number;
+  /** The writes to the lost places are over, and the shorter wait has begun. */
+  readonly isDrained: boolean;
 }
 
 /**
@@ -74,11 +83,8 @@ export type RoutesEffect =
   | { readonly kind: "store"; readonly routes: Snapshot; readonly isAllShown: boolean }
   /** Calls for `retry`, in place of any earlier call. */
   | { readonly kind: "retry-later"; readonly ms: number }
-  /**
-   * Calls for `own-writes-shown` after a time of this length in which no watch has renewed itself, and after
-   * some such times at the latest. In place of any earlier call.
-   */
-  | { readonly kind: "show-own-writes"; readonly ms: number }
+  /** Calls for `own-writes-shown` after `ms` in which no watch has renewed itself, or after `mostMs`. In place of any earlier call. */
+  | { readonly kind: "show-own-writes"; readonly ms: number; readonly mostMs: number }
   | { readonly kind: "acknowledge"; readonly update: number };
 
 const UNKNOWN_CONTENT: RouteFile = { kind: "idle", digest: undefined, isOutdated: false };
@@ -112,7 +118,7 @@ export function stepRoutes(routes: ProxyRoutes, event: RoutesEvent, nowMs: numbe
     case "started":
       return start(routes, event.stored, event.inheritsWrites ? nowMs + INHERITED_WRITES_MS : routes.inheritedUntilMs);
     case "update":
-      return takeUpdate(routes, event);
+      return takeUpdate(routes, event, nowMs);
     case "drained":
       return routes.stage === "draining" ? afterDrain(routes, nowMs) : stay(routes);
     case "settled":
@@ -122,7 +128,7 @@ export function stepRoutes(routes: ProxyRoutes, event: RoutesEvent, nowMs: numbe
     case "retry":
       return routes.file.kind === "failed" ? advance({ ...routes, file: UNKNOWN_CONTENT }) : stay(routes);
     case "own-writes-shown":
-      return routes.retaining?.isEndDue === true ? retainNoMore(routes) : stay(routes);
+      return retainNoMore(routes);
     case "outdated":
       return outdate(routes);
     default:
@@ -137,39 +143,61 @@ function start(routes: ProxyRoutes, stored: Snapshot | undefined, inheritedUntil
   return { state: next, effects: [{ kind: "enforce", routes: stored }] };
 }
 
-function takeUpdate(before: ProxyRoutes, { routes, update, written }: Extract<RoutesEvent, { kind: "update" }>): Step {
-  const next: ProxyRoutes = { ...before, inForce: routes, due: update, stage: "draining" };
-  const { retaining } = before;
+type Update = Extract<RoutesEvent, { kind: "update" }>;
+
+function takeUpdate(before: ProxyRoutes, update: Update, nowMs: number): Step {
+  const { routes } = update;
+  const next: ProxyRoutes = { ...before, inForce: routes, due: update.update, stage: "draining" };
   if (before.inForce?.digest === routes.digest) {
+    const { retaining } = before;
     const again = retaining && { ...retaining, routes: { ...routes, table: retaining.routes.table } };
     return {
       state: { ...next, retaining: again },
       effects: [{ kind: "relabel", routes: again?.routes ?? routes }, { kind: "drain" }],
     };
   }
-  const enforced = retainingWritten(retaining?.routes ?? before.inForce, routes, written);
+  const retaining = retainedUnder(before, update, nowMs);
+  const wait = retaining !== undefined && !retaining.isDrained ? [showOwnWrites(retaining, LONGEST_RETAINED_MS, nowMs)] : [];
   return {
     state: {
       ...next,
-      retaining: enforced === routes ? undefined : { routes: enforced, isEndDue: false },
+      retaining,
       inDoubt: [...before.inDoubt.slice(-MAX_IN_DOUBT), routes],
       file: withoutRoutes(before.file),
     },
-    effects: [{ kind: "mark-unstored" }, { kind: "enforce", routes: enforced }, { kind: "drain" }],
+    effects: [{ kind: "mark-unstored" }, { kind: "enforce", routes: retaining?.routes ?? routes }, ...wait, { kind: "drain" }],
   };
 }
 
-function afterDrain(routes: ProxyRoutes, nowMs: number): Step {
-  const { retaining } = routes;
-  if (retaining === undefined || retaining.isEndDue) return settle({ ...routes, stage: "settling" }, nowMs);
-  const { state, effects } = settle({ ...routes, stage: "settling", retaining: { ...retaining, isEndDue: true } }, nowMs);
-  return { state, effects: [{ kind: "show-own-writes", ms: OWN_WRITES_MS }, ...effects] };
+/** What the pod retains under the routes of an update: it begins with a loss of what was just written, and other updates do not prolong it. */
+function retainedUnder({ inForce, retaining }: ProxyRoutes, { routes, written }: Update, nowMs: number): Retaining | undefined {
+  if (inForce === undefined) return undefined;
+  const before = retaining !== undefined && nowMs < retaining.endMs ? retaining : undefined;
+  const losesNow = losesWritten(inForce, routes, written);
+  if (before === undefined && !losesNow) return undefined;
+  const shown = retainingLost(before?.routes ?? inForce, routes);
+  if (shown === routes) return undefined;
+  const endMs = before?.endMs ?? nowMs + LONGEST_RETAINED_MS;
+  return { routes: shown, endMs, isDrained: before?.isDrained === true && !losesNow };
+}
+
+function showOwnWrites({ endMs }: Retaining, waitMs: number, nowMs: number): RoutesEffect {
+  const mostMs = Math.max(0, endMs - nowMs);
+  return { kind: "show-own-writes", ms: Math.min(waitMs, mostMs), mostMs };
+}
+
+function afterDrain(before: ProxyRoutes, nowMs: number): Step {
+  const { retaining } = before;
+  const routes: ProxyRoutes = { ...before, stage: "settling" };
+  if (retaining === undefined || retaining.isDrained) return settle(routes, nowMs);
+  const { state, effects } = settle({ ...routes, retaining: { ...retaining, isDrained: true } }, nowMs);
+  return { state, effects: [showOwnWrites(retaining, OWN_WRITES_MS, nowMs), ...effects] };
 }
 
 /** Clients are then sent DELETED events for what the pod has lost, so the moves in the file are outdated. */
 function retainNoMore(routes: ProxyRoutes): Step {
-  const { inForce } = routes;
-  if (inForce === undefined) return stay(routes);
+  const { inForce, retaining } = routes;
+  if (inForce === undefined || retaining === undefined) return stay(routes);
   const { state, effects } = outdate({ ...routes, retaining: undefined });
   return { state, effects: [{ kind: "mark-unstored" }, { kind: "enforce", routes: inForce }, ...effects] };
 }

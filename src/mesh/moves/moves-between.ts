@@ -110,6 +110,8 @@ function classPairs(before: Enforced, now: Enforced): ClassPair[] {
   for (const { snapshot } of [before, now]) {
     for (const namespace of snapshot.table.classOf.keys()) take(namespace);
     for (const namespace of snapshot.table.fenced) take(namespace);
+    // Buckets that no class names may be retained.
+    for (const { namespaces } of snapshot.table.retained ?? []) for (const place of namespaces) take(place);
   }
   return [...pairs.values()];
 }

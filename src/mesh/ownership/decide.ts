@@ -147,9 +147,10 @@ function placeText(owner: Owner, namespace: string, verb: string): string {
 }
 
 function shownText(view: ResourceView, namespace: string): string {
-  return readViewOf(view).ownershipOf(namespace) === "own"
-    ? "; this pod goes on showing it, read only, until it is restarted"
-    : "";
+  const readView = readViewOf(view);
+  if (readView.ownershipOf(namespace) !== "own") return "";
+  const until = readView.isForMoment?.(namespace) === true ? "for a moment" : "until it is restarted";
+  return `; this pod goes on showing it, read only, ${until}`;
 }
 
 function decideRead(view: ResourceView, info: ResourceInfo, scope: ResourceScope, planner: Planner): Decision {

@@ -5,7 +5,7 @@ import { formatTerms, type Labels, type LabelTerm, matchesTerms } from "../../ku
 import { BUCKETS, CLUSTER_SCOPE, clusterPlace, isInClusterScope } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { isOwnedBy, type Owner, ownersOf } from "./owners.ts";
-import { isVisibleBy, namespacesOf, type RetainedClass, type RouteTable } from "./table.ts";
+import { isMomentary, isVisibleBy, namespacesOf, type RetainedClass, type RouteTable } from "./table.ts";
 import type { SourceWords } from "./words.ts";
 
 export interface AppRef {
@@ -85,6 +85,8 @@ export interface ResourceView {
   namespaces(): NamespacesByOwnership;
   /** The view in which retained namespaces count as "own". Absent if none is retained. */
   readonly readView?: ResourceView;
+  /** In the read view: true for a namespace that the pod retains for a moment only. */
+  isForMoment?(namespace: string): boolean;
 }
 
 interface NamespacesByOwnership {
@@ -132,7 +134,11 @@ export function viewOf(
   const canBeRetained = !view.ownsAll && owners.isByNamespace && !owners.isMoving;
   const isRetained =
     retained !== undefined && canBeRetained ? createRetainedTest(retained, governing.group, governing.resource) : undefined;
-  return isRetained === undefined ? view : { ...view, readView: readViewFor(view, isRetained, snapshot.table) };
+  if (retained === undefined || isRetained === undefined) return view;
+  return {
+    ...view,
+    readView: { ...readViewFor(view, isRetained, snapshot.table), isForMoment: momentaryTest(retained, isRetained) },
+  };
 }
 
 function readViewFor(view: ResourceView, isRetained: (namespace: string) => boolean, table: RouteTable): ResourceView {
@@ -160,6 +166,13 @@ function createRetainedTest(index: RetainedIndex, group: string, resource: strin
   return (namespace) => {
     const each = index.get(namespace);
     return each !== undefined && visible.has(each);
+  };
+}
+
+function momentaryTest(index: RetainedIndex, isRetained: (namespace: string) => boolean): (namespace: string) => boolean {
+  return (namespace) => {
+    const each = index.get(namespace);
+    return each !== undefined && isMomentary(each) && isRetained(namespace);
   };
 }
 

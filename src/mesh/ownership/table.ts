@@ -63,11 +63,20 @@ export interface RouteTable {
   readonly retained?: readonly RetainedClass[];
 }
 
-/** Namespaces that the pod's subset has lost and that this pod may still read, until it is restarted. */
+/** Namespaces that the pod's subset has lost and that this pod may still read. */
 export interface RetainedClass {
   readonly namespaces: ReadonlySet<string>;
   /** The first rule that applies to a resource decides. Without resources, a rule applies to all. */
   readonly rules: readonly RetainedRule[];
+}
+
+/** What the proxy retains of its own accord, for a moment: never sent. What the manager has it retain stays until the pod is restarted. */
+export interface MomentaryClass extends RetainedClass {
+  readonly untilShown: true;
+}
+
+export function isMomentary(each: RetainedClass): each is MomentaryClass {
+  return "untilShown" in each;
 }
 
 export interface RetainedRule {

@@ -5,12 +5,14 @@ import { isMeshError, MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
 import { PolicyError } from "../policies/policy-refusal.ts";
+import type { Session } from "../session/session.ts";
 import type { StreamMetrics } from "./stream-metrics.ts";
 
 /** How long a renewal may take, its wait for a turn included. The client gets no event meanwhile. */
 const RENEWAL_MS = 5_000;
 
 export interface RenewalDeps {
+  readonly session: Session;
   readonly clock: Clock;
   readonly metrics: StreamMetrics;
   readonly log: Logger;
@@ -23,9 +25,10 @@ export interface RenewalDeps {
 export async function attemptRenewal<T>(
   signal: CallSignal,
   renew: (asking: CallSignal) => Promise<T>,
-  { clock, metrics, log }: RenewalDeps,
+  { session, clock, metrics, log }: RenewalDeps,
 ): Promise<T | undefined> {
   const asking = new CallAbort();
+  const end = session.beginRenewal();
   const unlink = onAbort(signal, () => asking.abort(signal.reason));
   const timer = clock.after(RENEWAL_MS, () => asking.abort(new MeshError("ABORTED", "renewing a watch: no answer in time")));
   try {
@@ -40,6 +43,7 @@ export async function attemptRenewal<T>(
     log[isExpected ? "debug" : "warn"]({ err: error }, "watch not renewed: its client has to list again");
     return undefined;
   } finally {
+    end();
     timer.cancel();
     unlink();
   }

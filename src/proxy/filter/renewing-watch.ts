@@ -155,8 +155,7 @@ class RenewingWatch implements ByteSink, SourceControl {
   // watching => renewing   the collection has gained or lost a few namespaces
   async #goOn(known: Known): Promise<void> {
     if (!this.#become({ kind: "renewing" })) return;
-    const end = this.#deps.session.beginRenewal();
-    const isRenewed = await attemptRenewal(this.#over, (asking) => this.#askAndSend(known, asking), this.#deps).finally(end);
+    const isRenewed = await attemptRenewal(this.#over, (asking) => this.#askAndSend(known, asking), this.#deps);
     if (isRenewed === undefined) this.#expire();
   }
 

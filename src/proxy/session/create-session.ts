@@ -17,7 +17,7 @@ import type { StateFolder } from "../state/state-folder.ts";
 import { createBudgetHandler } from "./budget-handler.ts";
 import { leaveCleanEnd, takeCleanEnd } from "./clean-end.ts";
 import { createEnforcer } from "./enforcer.ts";
-import { createLastWrites } from "./last-writes.ts";
+import { countingLast, createLastWrites } from "./last-writes.ts";
 import { createMeshClient } from "./mesh-client.ts";
 import { createPeersHandler } from "./peers-handler.ts";
 import { createPolicyHandler } from "./policy-handler.ts";
@@ -139,13 +139,7 @@ export function createSession(deps: SessionDeps): ManagerSession {
       return client.trouble;
     },
     onChange: enforcer.onChange,
-    beginWrite(place, target, reach) {
-      const [noteEnd, end] = [lastWrites.begin(place), enforcer.beginWrite(place, target, reach)];
-      return () => {
-        noteEnd();
-        end();
-      };
-    },
+    beginWrite: countingLast(lastWrites, enforcer.beginWrite),
     beginHold: enforcer.beginHold,
     beginRenewal: enforcer.beginRenewal,
     memory: { lock: file.lock, moves: file.moves },

@@ -1,11 +1,25 @@
 // The places to which the pod writes, or has just written.
 import type { Clock } from "../../base/clock.ts";
 import { JUST_WRITTEN_MS } from "../../mesh/link/own-writes.ts";
+import type { Session } from "./session.ts";
 
 export interface LastWrites {
   /** Counts a write until the returned function is called, and for JUST_WRITTEN_MS more. Calling it again does nothing. */
   begin(place: string): () => void;
   readonly places: ReadonlySet<string>;
+}
+
+/** Counts each write of the pod's own, and none that the guard lets pass to another subset's object. */
+export function countingLast(lastWrites: Pick<LastWrites, "begin">, beginWrite: Session["beginWrite"]): Session["beginWrite"] {
+  return (place, target, reach) => {
+    const end = beginWrite(place, target, reach);
+    if (reach === "foreign") return end;
+    const noteEnd = lastWrites.begin(place);
+    return () => {
+      noteEnd();
+      end();
+    };
+  };
 }
 
 export function createLastWrites(clock: Pick<Clock, "monotonicMs">): LastWrites {

@@ -51,9 +51,9 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
     if (!signal.aborted) timers.set(kind, start());
   };
   const enterAfter = (ms: number, event: RoutesEvent) => keep(event.kind, () => clock.after(ms, () => routes.enter(event)));
-  const enterWhenShown = (ms: number) => {
+  const enterWhenShown = (ms: number, mostMs: number) => {
     const enter = () => routes.enter({ kind: "own-writes-shown" });
-    keep("own-writes-shown", () => whenShown(() => enforcer.renewals, ms, enter, clock));
+    keep("own-writes-shown", () => whenShown(() => enforcer.renewals, { ms, mostMs }, enter, clock));
   };
   onAbort(signal, () => {
     for (const timer of timers.values()) timer.cancel();
@@ -89,7 +89,7 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
       case "retry-later":
         return enterAfter(effect.ms, { kind: "retry" });
       case "show-own-writes":
-        return enterWhenShown(effect.ms);
+        return enterWhenShown(effect.ms, effect.mostMs);
       case "acknowledge":
         answers?.ack();
         answers = undefined;

@@ -87,16 +87,16 @@ export function createSnapshotFile(
     },
     /**
      * Stores the snapshot. If it cannot be written, `save` removes the old one instead and resolves.
-     * @param isAllShown false: clients see more than the snapshot says, so the stored moves are not believed
+     * @param isAllShown false: clients see more than the snapshot says, so the moves count as lost
      * @throws MeshError `SNAPSHOT_FILE` if it is not known what is there: the old one, this one, or nothing
      */
     async save(snapshot: Snapshot, isAllShown = true): Promise<void> {
       const changesBefore = changes;
       const saved = await slot.save(() => ({
-        text: () => snapshotToJson(snapshot, pod, lock, readMoves()),
+        text: () => snapshotToJson(snapshot, pod, lock, isAllShown ? readMoves() : LOST_MOVES),
         onFullDisk: { less: toJson(pod, null, snapshot, lock) },
       }));
-      if (saved.is === "stored" && isAllShown && changes === changesBefore) {
+      if (saved.is === "stored" && changes === changesBefore) {
         await unsaved.remove().catch(() => undefined);
         if (changes !== changesBefore) unsaved.touch(); // newer routes came while the marker was removed
       }

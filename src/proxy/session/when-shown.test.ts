@@ -8,7 +8,7 @@ function setup() {
   let runs = 0;
   const timer = whenShown(
     () => enforcer.renewals,
-    1_000,
+    { ms: 1_000, mostMs: 6_000 },
     () => runs++,
     clock,
   );
@@ -26,7 +26,7 @@ it("runs after a time without a renewal", async () => {
   expect(runs()).toBe(1);
 });
 
-it("runs at the latest after six such times, and only once", async () => {
+it("runs at the latest after the longest time, and only once", async () => {
   const { clock, enforcer, runs } = setup();
   enforcer.beginRenewal();
   await clock.advance(5_999);

@@ -7,20 +7,23 @@ export interface Renewals {
   readonly ended: number;
 }
 
-/** How often the time is waited for once more. */
-const MOST_WAITS = 5;
-
-/** Runs after this time without any renewal, and at the latest after six such times. */
-export function whenShown(renewals: () => Renewals, ms: number, run: () => void, clock: Pick<Clock, "after">): Timer {
+/** Runs after `ms` in which no watch has renewed itself, and after `mostMs` at the latest. */
+export function whenShown(
+  renewals: () => Renewals,
+  { ms, mostMs }: { readonly ms: number; readonly mostMs: number },
+  run: () => void,
+  clock: Pick<Clock, "after" | "monotonicMs">,
+): Timer {
+  const endMs = clock.monotonicMs() + mostMs;
   let timer: Timer;
-  const wait = (waitsLeft: number) => {
+  const wait = () => {
     const { ended } = renewals();
-    timer = clock.after(ms, () => {
+    timer = clock.after(Math.min(ms, endMs - clock.monotonicMs()), () => {
       const isQuiet = renewals().running === 0 && renewals().ended === ended;
-      if (isQuiet || waitsLeft === 0) run();
-      else wait(waitsLeft - 1);
+      if (isQuiet || clock.monotonicMs() >= endMs) run();
+      else wait();
     });
   };
-  wait(MOST_WAITS);
+  wait();
   return { cancel: () => timer.cancel() };
 }

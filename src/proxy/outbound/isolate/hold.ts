@@ -99,20 +99,22 @@ function namesObject({ info, headers }: ResourceCall): boolean {
   return info.verb !== "patch" || !String(headers["content-type"] ?? "").includes("apply-patch");
 }
 
-/** Informers learn of a loss in a fraction of this time. */
+/** Informers learn of a loss in a fraction of this time, unless the pod goes on showing the place for a moment. */
 const TOLD_MS = 500;
 
 /**
- * Delays refusals right after a change of the routes: an operator that does not know of its loss yet would
- * repeat its write every few milliseconds. The function resolves with false if it did not wait.
+ * Delays refusals right after a change of the routes, and where the pod still shows a lost place for a moment: an
+ * operator that does not know of its loss yet would repeat its write every few milliseconds. The function resolves
+ * with false if it did not wait.
  */
-export function createRecentLoss(session: Pick<Session, "onChange">, clock: Clock): () => Promise<boolean> {
+export function createRecentLoss(session: Pick<Session, "onChange">, clock: Clock): (isStillShown: boolean) => Promise<boolean> {
   let changedAtMs = Number.NEGATIVE_INFINITY;
-  session.onChange((_, before) => {
-    if (before !== undefined) changedAtMs = clock.monotonicMs();
+  session.onChange(({ snapshot }, before) => {
+    // The end of such a moment takes nothing away from writers: the routes are the same.
+    if (before !== undefined && before.snapshot.version !== snapshot.version) changedAtMs = clock.monotonicMs();
   });
-  return async () => {
-    const leftMs = changedAtMs + TOLD_MS - clock.monotonicMs();
+  return async (isStillShown) => {
+    const leftMs = isStillShown ? TOLD_MS : changedAtMs + TOLD_MS - clock.monotonicMs();
     if (leftMs <= 0) return false;
     await sleep(clock, leftMs);
     return true;

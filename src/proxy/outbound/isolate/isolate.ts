@@ -106,7 +106,8 @@ export function isolate(deps: IsolateDeps): Layer {
             return narrowed(call, decision.queryPlan, scope, next);
           case "refuse": {
             const mayBeLoss = !hasWaited && hold === undefined && isAct(info) && decision.why === "other-subset";
-            if (mayBeLoss && (await outlastLoss())) {
+            const place = governingPlace(info.group, info.resource, info);
+            if (mayBeLoss && (await outlastLoss(view.readView?.isForMoment?.(place) === true))) {
               hasWaited = true;
               continue;
             }

@@ -213,7 +213,7 @@ export function crash(before: World, at: number, isSaved: boolean): World {
     dialog: NEW_DIALOG,
     promises,
     promising: undefined,
-    outlasts: promises.onDisk === undefined && stored !== undefined,
+    outlasts: promises.onDisk === undefined && (stored !== undefined || promises.hasPromised),
     disk: { ...disk, stored },
     saving: undefined,
     isDraining: false,

@@ -1,5 +1,5 @@
 // Schedules of some thirty steps, which the searches of model.test.ts reach too rarely. Each broke a core without the rule in its name.
-import { it } from "vitest";
+import { expect, it } from "vitest";
 import { DEFAULT_SUBSET } from "../../src/mesh/ownership/table.ts";
 import { atRest, withTwoLeaders } from "./calm.ts";
 import { expectOneWriter } from "./checks.ts";
@@ -36,6 +36,22 @@ it("a proxy names all routes that came into force since the last that it acknowl
   let world = follow(atRest(BEGIN), [...move, "write begins 1 a", "wish 0"]);
   for (const stream of [2, 3]) world = goOn(follow(world, [`cut ${stream}`, "connect 1 0"]), ["saved 1"]);
 });
+
+it("a process that finds neither routes nor its promise follows no older leader", () => {
+  const full = createWorld({ subsets: [DEFAULT_SUBSET, BLUE], left: { wishes: 3, faults: 7, writes: 0 } });
+  let world = goOn(follow(atRest(full), ["wish 1"]));
+  world = follow(world, [...world.streams.map(({ id }) => `cut ${id}`), "another leader", "time", "connect 0 1", "connect 1 1"]);
+  world = goOn(world, ["promise saved 1"]);
+  world = goOn(follow(world, ["promise saved 1 refused"]), ["saved 1"]);
+  world = goOn(follow(world, ["wish 0", "plan 1"]), ["saved 1"]);
+  world = goOn(follow(world, ["saved 1 removed"]), ["saved 1"]);
+  world = follow(world, ["crash 1 false", "wish 1"]);
+  // The older leader remembers "a" as its place, so would give it back.
+  expect(connectionsOf(world)).toEqual([]);
+  expect(connectionsOf(follow(world, ["older ends"]))).toEqual(["connect 1 1"]);
+});
+
+const connectionsOf = (world: World) => stepsOf(world).flatMap((step) => (step.kind === "connect" ? textOf(step) : []));
 
 const textOf = (step: Step) => Object.values(step).join(" ");
 

@@ -61,7 +61,7 @@ export interface ModelProxy {
   readonly promises: Ledger;
   /** The epoch of a promise that is being stored. */
   readonly promising: number | undefined;
-  /** It has routes, and does not know which leader an earlier process has promised to follow. */
+  /** It does not know which leader an earlier process has promised to follow. */
   readonly outlasts: boolean;
   readonly disk: { readonly stored: Snapshot | undefined; readonly promises: Entry | "lost" | undefined };
   readonly saving: Snapshot | undefined;

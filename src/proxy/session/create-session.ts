@@ -115,7 +115,8 @@ export function createSession(deps: SessionDeps): ManagerSession {
   });
   let running: Promise<void> = Promise.resolve();
   const connect = async () => {
-    if (enforcer.current !== undefined) await streams.outlastOlderLeaders(stopping.signal);
+    // Also without routes: others may write by routes of the leader that the process before has promised to follow.
+    if (enforcer.current !== undefined || streams.hasPromised) await streams.outlastOlderLeaders(stopping.signal);
     await client.run(stopping.signal);
   };
   let life: "before" | "runs" | "over" = "before";

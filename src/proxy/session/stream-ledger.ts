@@ -44,7 +44,7 @@ export function createStreamLedger({ slot, clock, log, unstored }: StreamLedgerO
       if (promises.onDisk !== undefined) await save();
     },
     /**
-     * For a process with routes of the process before, which has therefore made a promise. If that promise is
+     * For a process after one that has made a promise, as its routes or its file tell. If that promise is
      * unknown, resolves only when no leader from before it can still believe that it leads, or when the
      * signal fires. So a promise holds even without a disk.
      */

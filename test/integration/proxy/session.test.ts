@@ -386,7 +386,10 @@ describe("a proxy's session", () => {
     dataDir = join(dataDir, "..");
   });
 
-  it("waits one lease before it registers if it has routes and its promise is lost", async () => {
+  it.each([
+    ["it has routes and its promise is lost", 1, () => rm(join(dataDir, "stream"))],
+    ["a full disk has left neither routes nor promise", undefined, () => emptyState()],
+  ])("waits one lease before it registers if %s", async (_, version, lose) => {
     const manager = await runManager(0, { epoch: undefined });
     const first = await proxy(manager.endpoint);
     await eventually(() => registrations(manager).length === 1);
@@ -395,15 +398,20 @@ describe("a proxy's session", () => {
     send(manager, routes(1, { blue: ["a"] }), 1);
     await eventually(() => acks(manager).length === 1);
     await first.stop();
-    await rm(join(dataDir, "stream"));
+    await lose();
     const clock = createFakeClock();
     const { session } = await proxy(manager.endpoint, {}, clock);
-    expect(session.current?.snapshot.version).toBe(1);
+    expect(session.current?.snapshot.version).toBe(version);
     await clock.advance(LEASE_MS - 1);
     expect([registrations(manager).length, clock.pending]).toEqual([1, 1]);
     await clock.advance(1);
     await eventually(() => registrations(manager).length === 2);
   });
+
+  async function emptyState(): Promise<void> {
+    await rm(join(dataDir, "snapshot.json"));
+    await writeFile(join(dataDir, "stream"), "");
+  }
 
   it("gives each stream a higher number than the stream before, even after a restart", async () => {
     const manager = await runManager();

@@ -19,6 +19,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/migration.md": "the commands for KusionStack run; those for openkruise are alike, and need its objects",
   "docs/quickstart.md": "docker and kind do not run here; `npm run test:node` runs port-forward",
   "docs/reference/cli.md": "test/e2e/ctrlmesh.test.ts runs the sources; `npm run test:node` has the image",
+  "docs/protocol/README.md": "test/nightly/protocol.test.ts runs them for every row of the page",
   "docs/reference/injection.md": OWN_OPERATOR,
   "docs/reference/observability.md": "the test node has no port-forward",
   "docs/reference/status.md": "the quickstart runs them at the same point",

@@ -26,6 +26,8 @@ const OWNERS: ReadonlyMap<string, readonly string[]> = new Map([
   ["canary-eu", [CANARY]],
   ["canary-late", [CANARY]],
 ]);
+/** A moment is 6 s at most (docs/concepts/handover.md). */
+const [SHOWN_TRIES, SHOWN_PAUSE_MS] = [24, 300];
 const LATE = "canary-late";
 const MOVED = "team-b";
 const FOREIGN = "canary-eu";
@@ -74,11 +76,17 @@ export async function moveNamespace({ world, watcher, teller: { step, note } }: 
   check(status?.observedGeneration === metadata.generation, `the Foo of ${MOVED} should be reconciled at its new generation`);
 }
 
-export async function refuseWrite({ world, teller: { step, note } }: Stage<Facts>): Promise<void> {
+export async function refuseWrite({ world, watcher, teller: { step, note } }: Stage<Facts>): Promise<void> {
   const pod = podOf(world, DEFAULT_SUBSET);
   step(`Pod ${pod.name} of the default subset writes to a ConfigMap in ${FOREIGN}, through its proxy`);
   note(await refusalOf(world, pod));
-  const shown = (await world.clientOf(pod).list(FOOS)).items.map(({ metadata }) => metadata.namespace ?? "");
+  const list = async () => (await world.clientOf(pod).list(FOOS)).items.map(({ metadata }) => metadata.namespace ?? "");
+  let shown = await list();
+  // It has just written to the namespace that it lost, so it is shown that for a moment more.
+  for (let tries = 0; tries < SHOWN_TRIES && shown.length > 1; tries++) {
+    await watcher.linger(SHOWN_PAUSE_MS);
+    shown = await list();
+  }
   const all = (await world.client.list(FOOS)).items.length;
   check(shown.join() === "team-a", `${pod.name} should see only the Foo of team-a, not of ${shown.join(", ")}`);
   note(`When the pod lists all Foos it sees ${shown.length} of ${all}: that of ${shown.join(", ")}.`);

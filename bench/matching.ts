@@ -1,10 +1,11 @@
 // `node bench/matching.ts`: what it costs to find the rules of policies that match a request, in microseconds, by the number of rules; and how long
 // the largest set of rules takes to be indexed, in milliseconds of the event loop.
+
+import { POLICY, policiesDigest, readPolicies } from "../src/mesh/contract/policy-type.ts";
 import { createEngine } from "../src/policy/engine/engine.ts";
 import { createMatcher } from "../src/policy/matcher.ts";
 import type { LimitRule, ResourceRule } from "../src/policy/policy.ts";
 import type { PolicyRequest } from "../src/policy/policy-request.ts";
-import { POLICY, policiesDigest, readPolicies } from "../src/wire/policy-type.ts";
 import { limitRule, policyRequest, resourceRule } from "../test/support/policies.ts";
 
 const MEASURED_MS = 300;

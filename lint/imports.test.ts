@@ -10,8 +10,8 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   kube: "base",
   api: "base kube",
   policy: "base kube",
-  wire: "base kube mesh policy",
-  mesh: "base kube wire",
+  wire: "base kube mesh",
+  mesh: "base kube policy wire",
   runtime: "base kube",
   manager: "base kube api policy wire mesh runtime manager",
   proxy: "base kube policy wire mesh proxy",
@@ -23,7 +23,13 @@ const NARROWER: Readonly<Record<string, string>> = { "proxy/http": "base", "prox
 
 /** The same for the rooms of the two programs: which other rooms of the same program each may import. */
 const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  mesh: { ownership: "", moves: "ownership", handover: "ownership", link: "handover ownership" },
+  mesh: {
+    ownership: "",
+    contract: "ownership",
+    moves: "ownership",
+    handover: "contract ownership",
+    link: "contract handover ownership",
+  },
   manager: {
     apps: "",
     facts: "apps",

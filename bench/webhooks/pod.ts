@@ -1,7 +1,7 @@
 // The listener of one pod, with fixed routes: the namespace "own" is the default subset's, and "other" the canary's. Run by webhooks.ts:
 // node bench/webhooks/pod.ts CONFIG-FILE
 import { readFileSync } from "node:fs";
-import type { PodPeer } from "../../src/wire/peer-type.ts";
+import type { PodPeer } from "../../src/mesh/contract/peer-type.ts";
 import { type ListenerConfig, startListener } from "../../test/support/review-listener.ts";
 import { snapshot, subset, table } from "../../test/support/route-table.ts";
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { Pool } from "undici";
 import { createCa, issueServerCertificate } from "../../src/base/certificates.ts";
 import { podUri } from "../../src/base/pem.ts";
-import type { PodPeer } from "../../src/wire/peer-type.ts";
+import type { PodPeer } from "../../src/mesh/contract/peer-type.ts";
 import { startChild } from "../../test/support/child-process.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { reviewOf, SERVICE } from "../../test/support/review-world.ts";

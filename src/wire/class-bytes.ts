@@ -1,8 +1,9 @@
 // Encodes the rows of `classes` of a RouteTable or RouteDelta, which are nearly all of its bytes: 10,000
 // namespaces take about a millisecond, and ten with the general encoder. Invariant: the bytes are those of the
 // general encoder, because the hash of a table is that of its bytes.
+
+import type { NamespaceClassMessage } from "../mesh/contract/messages.ts";
 import { ROUTE_TABLE_MESSAGE } from "./load-proto.ts";
-import type { NamespaceClassMessage } from "./messages.ts";
 
 /** The number of the field `namespaces` of NamespaceClass. */
 const NAMESPACES_FIELD = 2;

@@ -3,7 +3,6 @@ import { fileURLToPath } from "node:url";
 import type { MethodDefinition } from "@grpc/grpc-js";
 import { type AnyDefinition, loadSync, type MessageTypeDefinition, type PackageDefinition } from "@grpc/proto-loader";
 import { MeshError } from "../base/errors.ts";
-import { decodeBounded, type FieldShape, type MemoryBudget, type MessageShape } from "./bounded-decoder.ts";
 import type {
   CertificateReplyMessage,
   CertificateRequestMessage,
@@ -12,7 +11,8 @@ import type {
   RouteDeltaMessage,
   RouteMessage,
   RouteTableMessage,
-} from "./messages.ts";
+} from "../mesh/contract/messages.ts";
+import { decodeBounded, type FieldShape, type MemoryBudget, type MessageShape } from "./bounded-decoder.ts";
 
 const PROTO_FILE = fileURLToPath(new URL("../../proto/ctrlmesh/v1/mesh.proto", import.meta.url));
 

@@ -12,12 +12,12 @@ import {
   table,
   unreportedFence,
 } from "../../test/support/route-table.ts";
+import type { RouteMessage } from "../mesh/contract/messages.ts";
+import { ResourceInvalidError, type Versioned } from "../mesh/contract/resource-type.ts";
 import type { Snapshot } from "../mesh/ownership/snapshot.ts";
 import type { RouteRule, RouteTable } from "../mesh/ownership/table.ts";
 import { snapshotToJson, storedFromJson } from "../proxy/session/snapshot-file.ts";
 import { ROUTE_MESSAGE } from "./load-proto.ts";
-import type { RouteMessage } from "./messages.ts";
-import { ResourceInvalidError, type Versioned } from "./resource-type.ts";
 import { claimedRoute, namedRoute, ROUTE, type RouteContent, routeDigest } from "./route-type.ts";
 import { hashBytes, tableFromBytes, tableHash, tableToBytes } from "./table-codec.ts";
 

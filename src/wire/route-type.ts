@@ -2,12 +2,18 @@
 // digest, deltas, registrations and the stored file all use the message. Invariant: a route that decodes
 // without an error can be enforced; otherwise the error names every problem.
 import { isDeepStrictEqual } from "node:util";
+import type { ResourceMessage, RouteMessage } from "../mesh/contract/messages.ts";
+import {
+  digestOf,
+  headProblems,
+  ResourceInvalidError,
+  type ResourceType,
+  type Versioned,
+} from "../mesh/contract/resource-type.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../mesh/ownership/table.ts";
 import { fieldWithLength } from "./class-bytes.ts";
 import { ROUTE_DELTA_MESSAGE, ROUTE_MESSAGE } from "./load-proto.ts";
-import type { ResourceMessage, RouteMessage } from "./messages.ts";
-import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 import { fixedTableToWire, tableFromWire, tableHash, tableToBytes } from "./table-codec.ts";
 import { applyDelta, diffTables } from "./table-delta.ts";
 

@@ -2,19 +2,19 @@
 // even if they number their classes differently.
 import { createHash, type Hash } from "node:crypto";
 import { isLabelOperator, type LabelTerm } from "../kube/label-selector.ts";
-import { placeLists } from "../mesh/ownership/place-lists.ts";
-import type { RouteRule, RouteTable } from "../mesh/ownership/table.ts";
-import type { MemoryBudget } from "./bounded-decoder.ts";
-import { classesToBytes } from "./class-bytes.ts";
-import { ROUTE_TABLE_MESSAGE } from "./load-proto.ts";
 import type {
   LabelTermMessage,
   NamespaceClassMessage,
   RetainedClassMessage,
   RouteTableMessage,
   RuleMessage,
-} from "./messages.ts";
-import { ResourceInvalidError } from "./resource-type.ts";
+} from "../mesh/contract/messages.ts";
+import { ResourceInvalidError } from "../mesh/contract/resource-type.ts";
+import { placeLists } from "../mesh/ownership/place-lists.ts";
+import type { RouteRule, RouteTable } from "../mesh/ownership/table.ts";
+import type { MemoryBudget } from "./bounded-decoder.ts";
+import { classesToBytes } from "./class-bytes.ts";
+import { ROUTE_TABLE_MESSAGE } from "./load-proto.ts";
 
 export function tableToWire(table: RouteTable): RouteTableMessage {
   return { ...fixedTableToWire(table), classes: classesToWire(table), fenced: [...table.fenced].sort() };

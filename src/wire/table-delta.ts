@@ -1,11 +1,12 @@
 // A route table as the difference to a base table: only the classes of namespaces and the fences may differ.
 // Invariant: `applyDelta(base, diffTables(base, next))` gives the same owners as `next`, also with an equal
 // base that numbers its classes differently, because a delta identifies a class by its rules.
+
+import type { RouteDeltaMessage } from "../mesh/contract/messages.ts";
 import { type Classes, type PlacePair, placePairs, withPlaces } from "../mesh/ownership/place-lists.ts";
 import type { RouteTable } from "../mesh/ownership/table.ts";
 import { classesToBytes } from "./class-bytes.ts";
 import { ROUTE_DELTA_MESSAGE } from "./load-proto.ts";
-import type { RouteDeltaMessage } from "./messages.ts";
 
 /** The number of the field `classes` of RouteDelta. */
 const CLASSES_FIELD = 1;

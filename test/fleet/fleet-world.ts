@@ -11,7 +11,7 @@ import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { NAMESPACES, PODS, SECRETS } from "../../src/kube/client/resources.ts";
 import type { KubeClient } from "../../src/kube/client/types.ts";
-import type { PodRef } from "../../src/wire/messages.ts";
+import type { PodRef } from "../../src/mesh/contract/messages.ts";
 import { type Child, startChild } from "../support/child-process.ts";
 import { eventually } from "../support/eventually.ts";
 import { startKube } from "../support/kube.ts";

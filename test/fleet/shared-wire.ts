@@ -1,8 +1,9 @@
 // The codec that many simulated proxies in one process share. Each snapshot is decoded once, since only the manager is measured.
 // Invariant: the bytes on the wire are those that a real proxy reads and writes. Used by simulated-proxy.ts.
+
+import type { ProxyMessage, ResourceMessage } from "../../src/mesh/contract/messages.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { CONNECT } from "../../src/wire/load-proto.ts";
-import type { ProxyMessage, ResourceMessage } from "../../src/wire/messages.ts";
 import { ROUTE } from "../../src/wire/route-type.ts";
 
 export interface WireCounts {

@@ -4,6 +4,7 @@
 import { systemClock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { Registry } from "../../src/base/metrics.ts";
+import type { PodRef } from "../../src/mesh/contract/messages.ts";
 import { greetingOf } from "../../src/mesh/link/registration.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { ManagerPass } from "../../src/proxy/identity/manager-access.ts";
@@ -12,7 +13,6 @@ import { createMeshClient } from "../../src/proxy/session/mesh-client.ts";
 import { openMeshStream } from "../../src/proxy/session/mesh-stream.ts";
 import { capabilitiesOf, type ResourceHandlers } from "../../src/proxy/session/resource-handler.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
-import type { PodRef } from "../../src/wire/messages.ts";
 import { ROUTE } from "../../src/wire/route-type.ts";
 import type { SharedWire } from "./shared-wire.ts";
 import type { Slots } from "./slots.ts";

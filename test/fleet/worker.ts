@@ -1,8 +1,8 @@
 // A process of simulated proxies, controlled by IPC; see fleet.ts.
 
 import { credentials, Metadata } from "@grpc/grpc-js";
+import type { PodRef } from "../../src/mesh/contract/messages.ts";
 import { ownersOf } from "../../src/mesh/ownership/owners.ts";
-import type { PodRef } from "../../src/wire/messages.ts";
 import { createSharedWire } from "./shared-wire.ts";
 import { type SimulatedProxy, startSimulatedProxy } from "./simulated-proxy.ts";
 import { createSlots } from "./slots.ts";

@@ -5,6 +5,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
+import { NO_REPORTS } from "../../src/mesh/contract/messages.ts";
 import type { AppPod } from "../../src/mesh/handover/app-pod.ts";
 import { podClaims } from "../../src/mesh/handover/claims.ts";
 import { tableInForce } from "../../src/mesh/handover/paused.ts";
@@ -13,7 +14,6 @@ import { isDissolved, planDissolution } from "../../src/mesh/handover/plan-disso
 import { type FactsOf, type ProxyFacts, podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import { NO_CALLER_POLICY } from "../../src/mesh/ownership/snapshot.ts";
 import { isSharded, namespacesOf, type ResourceMatch, type RouteRule, type RouteTable } from "../../src/mesh/ownership/table.ts";
-import { NO_REPORTS } from "../../src/wire/messages.ts";
 import { tableToWire } from "../../src/wire/table-codec.ts";
 import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";
 import { group, limit, objectLimit, objects, sharded, subset } from "../support/route-table.ts";

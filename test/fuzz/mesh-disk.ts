@@ -1,11 +1,11 @@
 // The disk of one proxy of the model: the texts of its files, as the real ones read and write them, over variables. Invariant: a save
 // resolves only after the content is there; a process that ends during a save finds the old content or the new one.
 import { MeshError } from "../../src/base/errors.ts";
+import type { PodRef } from "../../src/mesh/contract/messages.ts";
 import { afterSave, type Entry, foundOnDisk, toSave, withNextNumber, withPromise } from "../../src/mesh/link/ledger.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { type SnapshotFile, snapshotToJson, storedFromJson } from "../../src/proxy/session/snapshot-file.ts";
 import type { StreamLedger } from "../../src/proxy/session/stream-ledger.ts";
-import type { PodRef } from "../../src/wire/messages.ts";
 
 /** What a process that starts again finds: what was there or what was being saved, half of it, or nothing at all. */
 export type Remains = "before" | "saved" | "torn" | "none";

@@ -3,6 +3,7 @@
 import type { Clock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { Registry } from "../../src/base/metrics.ts";
+import type { ManagerMessage, PodRef, ProxyMessage, UpdateMessage } from "../../src/mesh/contract/messages.ts";
 import { INHERITED_WRITES_MS } from "../../src/mesh/link/proxy-routes.ts";
 import { type Greeting, greetingOf } from "../../src/mesh/link/registration.ts";
 import { hasOwnLabels, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
@@ -12,7 +13,6 @@ import { answersTo } from "../../src/proxy/session/mesh-dialog.ts";
 import { type Answers, capabilitiesOf } from "../../src/proxy/session/resource-handler.ts";
 import { createRouteHandler } from "../../src/proxy/session/route-handler.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
-import type { ManagerMessage, PodRef, ProxyMessage, UpdateMessage } from "../../src/wire/messages.ts";
 import { ROUTE } from "../../src/wire/route-type.ts";
 import { flush } from "./mesh-clock.ts";
 import { createModelDisk, type DiskState, type Remains } from "./mesh-disk.ts";

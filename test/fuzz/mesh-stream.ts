@@ -2,8 +2,8 @@
 // Invariant: messages of one direction keep their order; what is not yet delivered can be lost with the stream, never changed.
 import { EventEmitter } from "node:events";
 import type { ServerStream } from "../../src/manager/server/proxy-stream.ts";
+import type { ManagerMessage, ProxyMessage } from "../../src/mesh/contract/messages.ts";
 import { CONNECT as METHOD } from "../../src/wire/load-proto.ts";
-import type { ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
 
 interface Down {
   /** Undefined: the manager has ended the stream. */

@@ -1,11 +1,11 @@
 // A text that is equal for worlds that go on alike, but for one thing: numbers of streams that a lost file brings nearer to each other. Versions, nonces and numbers of streams only matter by their order, and times by
 // their distance from now, so that the worlds of a small model are finite in number.
 
+import type { ManagerMessage, ProxyMessage, RegistrationMessage, ResourceMessage } from "../../src/mesh/contract/messages.ts";
 import type { Delivery } from "../../src/mesh/link/delivery.ts";
 import type { StreamState } from "../../src/mesh/link/manager-stream.ts";
 import type { ProxyRecord } from "../../src/mesh/link/proxy-record.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
-import type { ManagerMessage, ProxyMessage, RegistrationMessage, ResourceMessage } from "../../src/wire/messages.ts";
 import { needsPlan } from "./manager.ts";
 import { partsOf } from "./proxy.ts";
 import type { ModelManager, ModelProxy, Stream, World } from "./world.ts";

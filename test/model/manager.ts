@@ -1,6 +1,7 @@
 // What a manager of the model does: it carries out the effects of the shipping core, and plans with the shipping planner.
 
 import { factsOf } from "../../src/manager/server/proxy-reports.ts";
+import type { ProxyMessage, ResourceMessage } from "../../src/mesh/contract/messages.ts";
 import { nextIssue, planApp } from "../../src/mesh/handover/plan-app.ts";
 import { type PodKey, podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import type { Updates } from "../../src/mesh/link/delivery.ts";
@@ -9,7 +10,6 @@ import { disconnect, type ProxyRecord, register } from "../../src/mesh/link/prox
 import { type RecordEvent, stepRecord } from "../../src/mesh/link/record-step.ts";
 import { claimsFrom } from "../../src/mesh/link/registration.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
-import type { ProxyMessage, ResourceMessage } from "../../src/wire/messages.ts";
 import { claimedRoute, ROUTE } from "../../src/wire/route-type.ts";
 import { appPod } from "../support/pod-facts.ts";
 import { APP, SUBSETS, tableOf } from "./rules.ts";

@@ -1,12 +1,12 @@
 // What a proxy of the model does: it carries out the effects of the shipping core, over a disk, writes and timers that are data.
 
+import type { ManagerMessage, ProxyMessage, UpdateMessage } from "../../src/mesh/contract/messages.ts";
+import { acceptsType } from "../../src/mesh/contract/resource-type.ts";
 import { afterSave, foundOnDisk, toSave, withNextNumber, withPromise } from "../../src/mesh/link/ledger.ts";
 import { type DialogEffect, type DialogEvent, NEW_DIALOG, stepDialog } from "../../src/mesh/link/proxy-dialog.ts";
 import { heldClaims, NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../src/mesh/link/proxy-routes.ts";
 import { readUpdate } from "../../src/mesh/link/read-update.ts";
 import { greetingOf } from "../../src/mesh/link/registration.ts";
-import type { ManagerMessage, ProxyMessage, UpdateMessage } from "../../src/wire/messages.ts";
-import { acceptsType } from "../../src/wire/resource-type.ts";
 import { ROUTE } from "../../src/wire/route-type.ts";
 import { expectHeld } from "./checks.ts";
 import { enterStream } from "./manager.ts";

@@ -1,6 +1,7 @@
 // The state of the whole protocol as plain data: two managers, some proxies, the streams between them, and what is on each disk. A step
 // makes a new world out of an old one, so that a search can go on from any of them.
 
+import type { ManagerMessage, ProxyMessage } from "../../src/mesh/contract/messages.ts";
 import type { GoneAppPod } from "../../src/mesh/handover/claims.ts";
 import type { Issue } from "../../src/mesh/handover/plan-app.ts";
 import type { PodKey } from "../../src/mesh/handover/proxy-facts.ts";
@@ -11,7 +12,6 @@ import type { ProxyRecord } from "../../src/mesh/link/proxy-record.ts";
 import { NO_ROUTES, type ProxyRoutes, type RoutesEvent } from "../../src/mesh/link/proxy-routes.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../src/mesh/ownership/table.ts";
-import type { ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
 
 export interface World {
   readonly nowMs: number;

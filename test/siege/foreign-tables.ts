@@ -1,8 +1,9 @@
 // Route tables that no spec could have made, which a pod of a tenant says that it enforces. A process makes
 // one of each kind, and each pod's own from it: equal tables would be one in the manager's memory.
+
+import type { ProxyMessage } from "../../src/mesh/contract/messages.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../../src/mesh/ownership/table.ts";
-import type { ProxyMessage } from "../../src/wire/messages.ts";
 import { namedRoute } from "../../src/wire/route-type.ts";
 import { hashBytes, tableHash, tableToBytes } from "../../src/wire/table-codec.ts";
 import type { FakePod } from "./attack.ts";

@@ -2,8 +2,8 @@
 // own (grpc-js cannot choose the address that it calls from).
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import type { Socket } from "node:net";
+import type { ManagerMessage, ProxyMessage } from "../../src/mesh/contract/messages.ts";
 import { CONNECT } from "../../src/wire/load-proto.ts";
-import type { ManagerMessage, ProxyMessage } from "../../src/wire/messages.ts";
 import type { Endpoint } from "./attack.ts";
 import { type Caller, dial } from "./dial.ts";
 

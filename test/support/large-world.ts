@@ -21,10 +21,10 @@ import { balancedMap, countNamespaces } from "../../src/manager/sharding/balance
 import { numbersUpTo } from "../../src/manager/sharding/membership.ts";
 import { createShardingSource } from "../../src/manager/sharding/sharding-source.ts";
 import { formatPlacement } from "../../src/manager/sharding/stored-placement.ts";
+import { acceptsType } from "../../src/mesh/contract/resource-type.ts";
 import { podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts";
 import { createInformers } from "../../src/runtime/informers.ts";
-import { acceptsType } from "../../src/wire/resource-type.ts";
 import { ROUTE } from "../../src/wire/route-type.ts";
 import { matchHere } from "./compile.ts";
 import { createFakeKubeClient } from "./fake-kube-client.ts";

@@ -11,8 +11,8 @@ import {
   type KeyCertificate,
   signServerCertificate,
 } from "../../src/base/certificates.ts";
+import type { CertificateReplyMessage } from "../../src/mesh/contract/messages.ts";
 import { SERVING_NAMES } from "../../src/proxy/identity/serving-certificate.ts";
-import type { CertificateReplyMessage } from "../../src/wire/messages.ts";
 
 /** A name that is in no proxy's certificate. */
 export const MANAGER_HOST = "127.0.0.2";

@@ -2,13 +2,13 @@
 // plan and versions in between. The test delivers each message; nothing runs by itself.
 
 import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
+import { NO_REPORTS } from "../../src/mesh/contract/messages.ts";
 import type { AppPod } from "../../src/mesh/handover/app-pod.ts";
 import { type AppPlan, type Issue, nextIssue, planApp } from "../../src/mesh/handover/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/mesh/handover/plan-dissolution.ts";
 import { type ProxyFacts, podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/mesh/ownership/snapshot.ts";
 import type { ResourceMatch, RouteTable } from "../../src/mesh/ownership/table.ts";
-import { NO_REPORTS } from "../../src/wire/messages.ts";
 import { sharded as shardedRule, subset as subsetRule, table } from "./route-table.ts";
 
 const APP = { namespace: "shop", name: "app" };

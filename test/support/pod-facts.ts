@@ -1,8 +1,8 @@
 // The manager's facts about a pod and its proxy, for tests. The defaults describe an idle pod.
 
+import { NO_REPORTS } from "../../src/mesh/contract/messages.ts";
 import type { AppPod } from "../../src/mesh/handover/app-pod.ts";
 import type { ProxyFacts } from "../../src/mesh/handover/proxy-facts.ts";
-import { NO_REPORTS } from "../../src/wire/messages.ts";
 
 /** A ready pod in the namespace "shop" with its app's proxy and a workload that replaces it. */
 export function appPod(name: string, subset = "", more: Partial<AppPod> = {}): AppPod {

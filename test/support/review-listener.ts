@@ -4,12 +4,12 @@ import { systemClock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { createRegistry, type Registry } from "../../src/base/metrics.ts";
 import { readCertificates } from "../../src/base/pem.ts";
+import type { PodPeer } from "../../src/mesh/contract/peer-type.ts";
 import { createPolicies, type RunningPolicies } from "../../src/proxy/policies/policies.ts";
 import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
 import { createReviews, type Reviews } from "../../src/proxy/reviews/create-reviews.ts";
 import { createEnforcer, type Enforcer } from "../../src/proxy/session/enforcer.ts";
 import type { Peers } from "../../src/proxy/session/peers-handler.ts";
-import type { PodPeer } from "../../src/wire/peer-type.ts";
 
 export interface ListenerConfig {
   /** Its address is the one to listen on. */

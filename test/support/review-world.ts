@@ -10,11 +10,11 @@ import { type CaOptions, createCa, issueServerCertificate, type KeyCertificate }
 import { tryParseJson } from "../../src/base/json.ts";
 import type { Registry } from "../../src/base/metrics.ts";
 import { podUri } from "../../src/base/pem.ts";
+import type { PodPeer } from "../../src/mesh/contract/peer-type.ts";
 import type { RouteTable } from "../../src/mesh/ownership/table.ts";
 import type { LimitRule } from "../../src/policy/policy.ts";
 import type { Reviews } from "../../src/proxy/reviews/create-reviews.ts";
 import type { Peers } from "../../src/proxy/session/peers-handler.ts";
-import type { PodPeer } from "../../src/wire/peer-type.ts";
 import { freePort } from "./free-port.ts";
 import { startListener } from "./review-listener.ts";
 import { snapshot } from "./route-table.ts";

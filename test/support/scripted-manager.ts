@@ -9,13 +9,13 @@ import {
   type UntypedHandleCall,
 } from "@grpc/grpc-js";
 import type { KeyCertificate } from "../../src/base/certificates.ts";
-import { CERTIFY, CONNECT } from "../../src/wire/load-proto.ts";
 import type {
   CertificateReplyMessage,
   CertificateRequestMessage,
   ManagerMessage,
   ProxyMessage,
-} from "../../src/wire/messages.ts";
+} from "../../src/mesh/contract/messages.ts";
+import { CERTIFY, CONNECT } from "../../src/wire/load-proto.ts";
 
 export type ManagerStream = ServerDuplexStream<ProxyMessage, ManagerMessage>;
 

@@ -8,8 +8,13 @@ import {
   Metadata,
   type ServiceError,
 } from "@grpc/grpc-js";
+import type {
+  CertificateReplyMessage,
+  ManagerMessage,
+  ProxyMessage,
+  RegistrationMessage,
+} from "../../src/mesh/contract/messages.ts";
 import { CERTIFY, CONNECT } from "../../src/wire/load-proto.ts";
-import type { CertificateReplyMessage, ManagerMessage, ProxyMessage, RegistrationMessage } from "../../src/wire/messages.ts";
 import { claimsOf } from "./updates.ts";
 
 /** How the proxy calls its manager; by default in plain text and anonymously. */

@@ -1,9 +1,10 @@
 // Short forms of the updates that a manager sends, and of a proxy's registration.
+
+import type { AckMessage, ResourceMessage, RouteClaimsMessage, UpdateMessage } from "../../src/mesh/contract/messages.ts";
+import { POLICY, policiesDigest } from "../../src/mesh/contract/policy-type.ts";
 import type { ProxyRegistration } from "../../src/mesh/link/proxy-record.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { PolicySet } from "../../src/policy/policy.ts";
-import type { AckMessage, ResourceMessage, RouteClaimsMessage, UpdateMessage } from "../../src/wire/messages.ts";
-import { POLICY, policiesDigest } from "../../src/wire/policy-type.ts";
 import { namedRoute, ROUTE } from "../../src/wire/route-type.ts";
 
 /** The capabilities of the present proxy. */

@@ -5,10 +5,10 @@ import { INJECTED_LABEL, WEBHOOK_LISTEN_ENV } from "../../api/injected-pod.ts";
 import { silentLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import type { Pod } from "../../kube/client/resources.ts";
+import type { PeersResource } from "../../mesh/contract/peer-type.ts";
 import type { Controller } from "../../runtime/controller.ts";
 import { createControllerMetrics } from "../../runtime/controller-metrics.ts";
 import { createInformers } from "../../runtime/informers.ts";
-import type { PeersResource } from "../../wire/peer-type.ts";
 import { addPeersController, type PeersControllerOptions } from "./add.ts";
 
 const podOf = (name: string, more: { labels?: object; status?: object; metadata?: object; env?: string } = {}): Pod =>

@@ -4,11 +4,11 @@
 
 import { carriesProxy, INJECTED_LABEL, takesReviews } from "../../api/injected-pod.ts";
 import type { Pod } from "../../kube/client/resources.ts";
+import { PEERS, type PeersResource, type PodPeer, peersDigest } from "../../mesh/contract/peer-type.ts";
+import { acceptsType } from "../../mesh/contract/resource-type.ts";
 import { type FactsOf, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
 import { parseRequest, type Reconciler } from "../../runtime/reconciler.ts";
-import { PEERS, type PeersResource, type PodPeer, peersDigest } from "../../wire/peer-type.ts";
-import { acceptsType } from "../../wire/resource-type.ts";
 import type { App } from "../apps/app.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { hasEnded, isReadyToStay } from "../facts/app-pods.ts";

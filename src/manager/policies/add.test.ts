@@ -8,11 +8,11 @@ import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { FAULT_INJECTIONS } from "../../api/resources.ts";
 import { createLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
+import { NO_REPORTS } from "../../mesh/contract/messages.ts";
+import type { PolicyResource } from "../../mesh/contract/policy-type.ts";
 import type { Controller } from "../../runtime/controller.ts";
 import { createControllerMetrics } from "../../runtime/controller-metrics.ts";
 import { createInformers, type Informers } from "../../runtime/informers.ts";
-import { NO_REPORTS } from "../../wire/messages.ts";
-import type { PolicyResource } from "../../wire/policy-type.ts";
 import { addPoliciesController, type PoliciesControllerOptions } from "./add.ts";
 
 describe("the policies controller", () => {

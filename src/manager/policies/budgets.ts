@@ -2,11 +2,11 @@
 // hold is the share that it has reported, or any share that was sent to it since. So a budget is never dealt
 // twice, whatever is lost on the way; a proxy that reports nothing keeps what it has.
 import type { Clock } from "../../base/clock.ts";
+import { BUDGET, type BudgetShare, budgetDigest, MAX_SHARES } from "../../mesh/contract/budget-type.ts";
+import type { ShareStateMessage } from "../../mesh/contract/messages.ts";
+import { acceptsType } from "../../mesh/contract/resource-type.ts";
 import { type PodKey, type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { ruleKey } from "../../policy/policy.ts";
-import { BUDGET, type BudgetShare, budgetDigest, MAX_SHARES } from "../../wire/budget-type.ts";
-import type { ShareStateMessage } from "../../wire/messages.ts";
-import { acceptsType } from "../../wire/resource-type.ts";
 import type { ManagerContext } from "../context/manager-context.ts";
 import type { KnownPolicy } from "./accepted-policies.ts";
 import { dealShares, type Holder } from "./deal-shares.ts";

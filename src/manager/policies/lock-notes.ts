@@ -1,7 +1,8 @@
 // The operator's lock is exempt from policies if it is a Lease in the namespace of the pods, or if the app
 // names it. This finds the locks that are neither, and that a policy limits. Pure.
+
+import type { UnnamedLockMessage } from "../../mesh/contract/messages.ts";
 import type { FaultRule, LimitRule, PolicySet, ResourceRule } from "../../policy/policy.ts";
-import type { UnnamedLockMessage } from "../../wire/messages.ts";
 
 /** The requests that keep a lock. */
 const VERBS = ["get", "create", "update", "patch"];

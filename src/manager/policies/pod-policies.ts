@@ -4,9 +4,9 @@
 
 import { carriesProxy, hasEgress, INJECTED_LABEL } from "../../api/injected-pod.ts";
 import type { Pod } from "../../kube/client/resources.ts";
+import { policiesDigest } from "../../mesh/contract/policy-type.ts";
 import { type FactsOf, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { NO_POLICIES, type PolicySet } from "../../policy/policy.ts";
-import { policiesDigest } from "../../wire/policy-type.ts";
 import type { Apps } from "../apps/app.ts";
 import { hasEnded, mayProxyHaveRun } from "../facts/app-pods.ts";
 import { isDoubtful, type KnownPolicy } from "./accepted-policies.ts";

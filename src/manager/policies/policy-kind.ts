@@ -5,6 +5,7 @@ import type { ValidationResult } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { KubeObject } from "../../kube/types.ts";
+import { MAX_SHARES } from "../../mesh/contract/budget-type.ts";
 import {
   type FaultRule,
   type LimitRule,
@@ -13,7 +14,6 @@ import {
   type ResourceRule,
   type RuleOrigin,
 } from "../../policy/policy.ts";
-import { MAX_SHARES } from "../../wire/budget-type.ts";
 
 export interface PolicyObject extends KubeObject {
   readonly status?: PolicyStatus | undefined;

@@ -4,12 +4,12 @@
 import { KUSIONSTACK_FINALIZER } from "../../api/kusionstack-keys.ts";
 import { createFairTurns, mapInSlices } from "../../base/fair-turns.ts";
 import type { Pod } from "../../kube/client/resources.ts";
+import { KEEPS_RULES, POLICY } from "../../mesh/contract/policy-type.ts";
+import { acceptsType } from "../../mesh/contract/resource-type.ts";
 import { type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { hasFinalizer, setFinalizer } from "../../runtime/finalizer.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
-import { KEEPS_RULES, POLICY } from "../../wire/policy-type.ts";
-import { acceptsType } from "../../wire/resource-type.ts";
 import type { Apps } from "../apps/app.ts";
 import type { ManagerContext } from "../context/manager-context.ts";
 import type { PodLists } from "../facts/pod-watch.ts";

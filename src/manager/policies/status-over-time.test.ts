@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { createPolicyWorld, type PolicyProxy } from "../../../test/support/policy-world.ts";
 import { sampleCircuitBreaker, sampleFaultInjection } from "../../../test/support/traffic-objects.ts";
 import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
-import type { RuleStateMessage } from "../../wire/messages.ts";
+import type { RuleStateMessage } from "../../mesh/contract/messages.ts";
 
 const KIND = "CircuitBreaker";
 const OPENED: RuleStateMessage = {

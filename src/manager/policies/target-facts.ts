@@ -1,9 +1,9 @@
 // What is known about a policy in one of its pods. Pure. Invariant: as long as a proxy has not reported to
 // this manager, the status keeps what an earlier manager wrote about the pod.
 import { MAX_RULE_SNAPSHOTS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";
+import type { RuleStateMessage } from "../../mesh/contract/messages.ts";
+import { POLICY } from "../../mesh/contract/policy-type.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
-import type { RuleStateMessage } from "../../wire/messages.ts";
-import { POLICY } from "../../wire/policy-type.ts";
 import { mayLimitLock } from "./lock-notes.ts";
 import type { PodPolicies } from "./pod-policies.ts";
 import { needsEgress, type Policy } from "./policy-kind.ts";

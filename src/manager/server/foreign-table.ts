@@ -2,10 +2,10 @@
 // nothing of a table is kept before all bounds hold; the cost of a kept table, in memory and in the time of a
 // plan, is bounded. To refuse a table is safe, because the pod then counts as holding anything.
 import { NAME_HASHES } from "../../kube/place.ts";
+import type { RouteTableMessage } from "../../mesh/contract/messages.ts";
 import type { ResourceMatch, RouteTable } from "../../mesh/ownership/table.ts";
 import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
 import { ROUTE_TABLE_MESSAGE } from "../../wire/load-proto.ts";
-import type { RouteTableMessage } from "../../wire/messages.ts";
 import { tableFromWire } from "../../wire/table-codec.ts";
 import { MAX_TABLE_ENTRIES } from "../apps/compile/build-table.ts";
 import { CompactClasses, MAX_COMPACT_CLASSES, type NameIndex } from "./known-namespaces.ts";

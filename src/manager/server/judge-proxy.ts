@@ -4,9 +4,9 @@
 
 import { carriesProxy, INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { MAX_NAME_LENGTH } from "../../api/names.ts";
+import type { PodRef, RegistrationMessage } from "../../mesh/contract/messages.ts";
 import { type PodKey, podKey } from "../../mesh/handover/proxy-facts.ts";
 import type { ProxyVerdict } from "../../mesh/link/manager-stream.ts";
-import type { PodRef, RegistrationMessage } from "../../wire/messages.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { policyStatusSchema } from "../../api/policy-status.ts";
-import { NO_REPORTS } from "../../wire/messages.ts";
+import { NO_REPORTS } from "../../mesh/contract/messages.ts";
 import { withReport } from "./proxy-reports.ts";
 
 it("whatever a proxy reports of its policies can be a status", () => {

@@ -4,11 +4,7 @@ import { MAX_INT32 } from "../../api/fields.ts";
 import { dnsSubdomainSchema } from "../../api/names.ts";
 import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
 import { plainText } from "../../base/plain-text.ts";
-import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
-import type { Delivery } from "../../mesh/link/delivery.ts";
-import type { ProxyRecord } from "../../mesh/link/proxy-record.ts";
-import type { RouteTable } from "../../mesh/ownership/table.ts";
-import { MAX_SHARES } from "../../wire/budget-type.ts";
+import { MAX_SHARES } from "../../mesh/contract/budget-type.ts";
 import type {
   BacklogMessage,
   LockAccessMessage,
@@ -17,7 +13,11 @@ import type {
   Reports,
   ShareReportMessage,
   UnnamedLockMessage,
-} from "../../wire/messages.ts";
+} from "../../mesh/contract/messages.ts";
+import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
+import type { Delivery } from "../../mesh/link/delivery.ts";
+import type { ProxyRecord } from "../../mesh/link/proxy-record.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 
 export function tablesOf({ route: { acknowledged, outstanding, inDoubt } }: ProxyRecord<unknown>): RouteTable[] {

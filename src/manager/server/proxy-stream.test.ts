@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
 import { claimsOf } from "../../../test/support/updates.ts";
-import type { RegistrationMessage } from "../../wire/messages.ts";
+import type { RegistrationMessage } from "../../mesh/contract/messages.ts";
 import { createProxyRegistry } from "./proxy-registry.ts";
 import { type ServerStream, serveProxyStream } from "./proxy-stream.ts";
 import { createRegistrationTables } from "./registration-tables.ts";

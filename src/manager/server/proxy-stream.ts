@@ -4,6 +4,7 @@ import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import type { ManagerMessage, ProxyMessage } from "../../mesh/contract/messages.ts";
 import { type PodKey, podKey } from "../../mesh/handover/proxy-facts.ts";
 import {
   MAX_WAIT_MS,
@@ -16,7 +17,6 @@ import {
   stepStream,
   turnAway,
 } from "../../mesh/link/manager-stream.ts";
-import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { Rejections } from "../identity/rejections.ts";
 import type { PodIdentity, TokenVerdict } from "../identity/token-reviewer.ts";

@@ -2,13 +2,13 @@
 // tables, so only a few are asked for each. Invariants: a table's hash is computed from the received bytes;
 // only tables that were asked of the stream are read; a silent proxy delays the others only briefly.
 import type { Clock } from "../../base/clock.ts";
+import type { ResourceMessage, RouteClaimsMessage } from "../../mesh/contract/messages.ts";
 import type { RouteClaims } from "../../mesh/link/proxy-record.ts";
 import { claimsFrom } from "../../mesh/link/registration.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
 import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
 import { MAX_DECODED_BYTES } from "../../wire/load-proto.ts";
-import type { ResourceMessage, RouteClaimsMessage } from "../../wire/messages.ts";
 import { type ClaimedRoute, claimedRoute } from "../../wire/route-type.ts";
 import { hashBytes } from "../../wire/table-codec.ts";
 import { readForeignTable } from "./foreign-table.ts";

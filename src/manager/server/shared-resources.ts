@@ -3,9 +3,9 @@
 // and updates are forgotten; a pod whose table exceeds the budget counts as holding anything, which is safe.
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { createFairBudget } from "../../base/fair-budget.ts";
+import type { ManagerMessage, UpdateMessage } from "../../mesh/contract/messages.ts";
 import type { Updates } from "../../mesh/link/delivery.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
-import type { ManagerMessage, UpdateMessage } from "../../wire/messages.ts";
 import { tableHash } from "../../wire/table-codec.ts";
 
 export interface SharedTables {

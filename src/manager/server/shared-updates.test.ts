@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { eventually } from "../../../test/support/eventually.ts";
-import type { ManagerMessage } from "../../wire/messages.ts";
-import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
+import type { ManagerMessage } from "../../mesh/contract/messages.ts";
+import type { ResourceType, Versioned } from "../../mesh/contract/resource-type.ts";
 import { createSharedUpdates, encodeUpdatesOnce } from "./shared-resources.ts";
 
 /** A type that counts how often it encodes. */

@@ -7,7 +7,7 @@ import { policyStatusSchema } from "../../api/policy-status.ts";
 import { shardingStatusSchema } from "../../api/sharding-status.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import { StatusError, type StatusReason } from "../../kube/status.ts";
-import { NO_REPORTS } from "../../wire/messages.ts";
+import { NO_REPORTS } from "../../mesh/contract/messages.ts";
 import { judgeLabels } from "../labels/label-state.ts";
 import { labelsStatus } from "../labels/labels-status.ts";
 import { evict } from "../restart/evictor.ts";

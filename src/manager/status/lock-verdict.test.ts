@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { appPod as pod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { VIRTUAL_APP_WORDS } from "../../../test/support/source-words.ts";
+import type { LockAccessMessage } from "../../mesh/contract/messages.ts";
 import type { AppPod } from "../../mesh/handover/app-pod.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
-import type { LockAccessMessage } from "../../wire/messages.ts";
 import { lockVerdict } from "./lock-verdict.ts";
 
 const words = VIRTUAL_APP_WORDS;

@@ -2,10 +2,10 @@
 // refuses an object that looks like another lock. Pure. A Role with `resourceNames` names only the operator's
 // own lock: without this condition, users would notice that only by a canary that never leads.
 import { plainTexts } from "../../base/plain-text.ts";
+import type { LockAccessMessage } from "../../mesh/contract/messages.ts";
 import { lockNameFor } from "../../mesh/ownership/lock.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { type SourceWords, subsetText, unnamedLockText } from "../../mesh/ownership/words.ts";
-import type { LockAccessMessage } from "../../wire/messages.ts";
 import { conditionOf, meshedPods, proxyOf, type StatusFacts, type Verdict } from "./facts.ts";
 
 interface LockFacts extends Pick<StatusFacts, "pods" | "factsOf" | "lockName"> {

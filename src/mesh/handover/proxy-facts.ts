@@ -1,7 +1,7 @@
 // The facts that the manager knows about one proxy, by the key of its pod. The registry of proxies creates
 // them.
 
-import type { Reports } from "../../wire/messages.ts";
+import type { Reports } from "../contract/messages.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 
 /** "namespace/name" of a pod. */

@@ -2,8 +2,8 @@
 // Invariants: at most one update is outstanding, and all others that have no answer are in doubt; only the newest
 // desired resource is sent; only the proxy's own messages can reduce what it may be enforcing; nonces grow, also
 // over streams, so a late answer meets no other update.
-import type { UpdateMessage } from "../../wire/messages.ts";
-import type { ResourceType, Versioned } from "../../wire/resource-type.ts";
+import type { UpdateMessage } from "../contract/messages.ts";
+import type { ResourceType, Versioned } from "../contract/resource-type.ts";
 
 export interface Delivery<R extends Versioned = Versioned> {
   readonly desired: R | undefined;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { claimsOf } from "../../../test/support/updates.ts";
-import type { ProxyMessage, RegistrationMessage, ReportMessage } from "../../wire/messages.ts";
+import type { ProxyMessage, RegistrationMessage, ReportMessage } from "../contract/messages.ts";
 import {
   MAX_WAIT_MS,
   type ProxyVerdict,

@@ -7,7 +7,7 @@
 //   Promising => Over                    when a leader of a later epoch was followed already
 //   any => Over                          when the replica names another leader
 import type { Transition } from "../../base/machine.ts";
-import type { ManagerMessage, UpdateMessage, WelcomeMessage } from "../../wire/messages.ts";
+import type { ManagerMessage, UpdateMessage, WelcomeMessage } from "../contract/messages.ts";
 
 export type Dialog = DialogState & {
   /** The replica had the proxy's promise at some time. */

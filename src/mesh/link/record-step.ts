@@ -1,7 +1,7 @@
 // What an answer of a proxy, or another resource for it, makes of its record, and what the proxy is sent next. Pure.
 import type { Transition } from "../../base/machine.ts";
-import type { NackMessage, UpdateMessage } from "../../wire/messages.ts";
-import { acceptsType, type ResourceType, type Versioned } from "../../wire/resource-type.ts";
+import type { NackMessage, UpdateMessage } from "../contract/messages.ts";
+import { acceptsType, type ResourceType, type Versioned } from "../contract/resource-type.ts";
 import { acknowledge, type Delivery, nextUpdate, refuse, type Updates, withDesired } from "./delivery.ts";
 import { deliveryOf, type ProxyRecord, withDelivery } from "./proxy-record.ts";
 

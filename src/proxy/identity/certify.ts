@@ -5,8 +5,8 @@ import { promisify } from "node:util";
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
+import type { CertificateReplyMessage } from "../../mesh/contract/messages.ts";
 import { CERTIFY } from "../../wire/load-proto.ts";
-import type { CertificateReplyMessage } from "../../wire/messages.ts";
 import type { ManagerAccess } from "./manager-access.ts";
 import { openManagerChannel } from "./manager-channel.ts";
 

@@ -2,8 +2,8 @@
 // each change of a breaker. Invariant: what is read is whole and was written by this pod, or it is nothing.
 import { z } from "zod";
 import type { Logger } from "../../base/log.ts";
+import type { PodRef } from "../../mesh/contract/messages.ts";
 import type { StoredBreaker } from "../../policy/engine/engine.ts";
-import type { PodRef } from "../../wire/messages.ts";
 import { OWNER, readStored, type StateFolder } from "../state/state-folder.ts";
 
 export type BreakerFile = ReturnType<typeof createBreakerFile>;

@@ -4,6 +4,8 @@
 import type { AbortSource } from "../../base/abort.ts";
 import { type Clock, sleep, type Timer } from "../../base/clock.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
+import type { BudgetShare } from "../../mesh/contract/budget-type.ts";
+import type { PolicyReportMessage, RuleStateMessage } from "../../mesh/contract/messages.ts";
 import { createEgressRules, type EgressDecision } from "../../policy/egress-rules.ts";
 import {
   createEngine,
@@ -24,8 +26,6 @@ import {
   ruleName,
 } from "../../policy/policy.ts";
 import type { PolicyRequest } from "../../policy/policy-request.ts";
-import type { BudgetShare } from "../../wire/budget-type.ts";
-import type { PolicyReportMessage, RuleStateMessage } from "../../wire/messages.ts";
 import { describeRules } from "./describe-rules.ts";
 import type { PolicyMetrics } from "./policy-metrics.ts";
 

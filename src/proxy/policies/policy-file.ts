@@ -2,9 +2,9 @@
 // it is nothing, and then the proxy waits for the manager.
 import { z } from "zod";
 import type { Logger } from "../../base/log.ts";
+import type { PodRef } from "../../mesh/contract/messages.ts";
+import { POLICY, type PolicyResource, readPolicies } from "../../mesh/contract/policy-type.ts";
 import type { StoredBreaker } from "../../policy/engine/engine.ts";
-import type { PodRef } from "../../wire/messages.ts";
-import { POLICY, type PolicyResource, readPolicies } from "../../wire/policy-type.ts";
 import { isSamePod, OWNER, type StateFolder } from "../state/state-folder.ts";
 import { CAUSE } from "./breaker-file.ts";
 

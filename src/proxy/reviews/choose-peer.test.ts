@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PodPeer } from "../../wire/peer-type.ts";
+import type { PodPeer } from "../../mesh/contract/peer-type.ts";
 import { budgetMs, choosePeer, MAX_AT_PEER } from "./choose-peer.ts";
 
 const peer = (name: string, more: Partial<PodPeer> = {}): PodPeer => ({

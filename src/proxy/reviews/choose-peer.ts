@@ -1,7 +1,7 @@
 // Chooses the pod that a review is forwarded to, and how long that may take. Pure. Invariant: an answer is
 // due before the API server stops waiting.
 import { parseDuration, type Random } from "../../base/clock.ts";
-import type { PodPeer } from "../../wire/peer-type.ts";
+import type { PodPeer } from "../../mesh/contract/peer-type.ts";
 
 /** Reviews that one proxy has at one peer at a time. */
 export const MAX_AT_PEER = 64;

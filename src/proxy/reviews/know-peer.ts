@@ -4,7 +4,7 @@
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { podUri } from "../../base/pem.ts";
-import type { PodPeer } from "../../wire/peer-type.ts";
+import type { PodPeer } from "../../mesh/contract/peer-type.ts";
 import { FORWARDED, PEER_SERVER_NAME, ReviewError, type ReviewLayer } from "./review-call.ts";
 
 export function knowPeer(peers: { readonly current: readonly PodPeer[] }): ReviewLayer {

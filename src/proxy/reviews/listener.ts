@@ -5,7 +5,7 @@ import { createClientPace } from "../../base/client-pace.ts";
 import { clientAddress } from "../../base/connection-places.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
-import type { PodPeer } from "../../wire/peer-type.ts";
+import type { PodPeer } from "../../mesh/contract/peer-type.ts";
 import { composeStack } from "../http/compose-stack.ts";
 import { createAccessLog } from "../observe/access-log.ts";
 import { createTrafficServer } from "../server/traffic-server.ts";

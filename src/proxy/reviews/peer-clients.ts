@@ -3,7 +3,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { podUri } from "../../base/pem.ts";
 import { formatAddress } from "../../base/settings.ts";
-import type { PodPeer } from "../../wire/peer-type.ts";
+import type { PodPeer } from "../../mesh/contract/peer-type.ts";
 import type { Reply } from "../http/handler.ts";
 import { urisOf } from "./know-peer.ts";
 import { FORWARDED, PEER_SERVER_NAME } from "./review-call.ts";

@@ -1,7 +1,7 @@
 // The messages between the main thread and the listener's thread. Invariant: work that grows with what a
 // stranger sends stays in that thread; the main thread gets questions of some hundred bytes.
 import type { ListenAddress } from "../../base/listener.ts";
-import type { PodPeer } from "../../wire/peer-type.ts";
+import type { PodPeer } from "../../mesh/contract/peer-type.ts";
 import type { TlsPair } from "../identity/tls-pair.ts";
 import type { AccessFields } from "../observe/access-log.ts";
 import type { ReviewDecision, ReviewQuestion } from "./decide-review.ts";

@@ -5,9 +5,9 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { limitRule, policyRequest } from "../../../test/support/policies.ts";
 import { runningPolicies } from "../../../test/support/running-policies.ts";
 import { silentLogger } from "../../base/log.ts";
+import { BUDGET, type BudgetShare, budgetDigest } from "../../mesh/contract/budget-type.ts";
+import type { ShareReportMessage } from "../../mesh/contract/messages.ts";
 import { WANT_MS } from "../../policy/limiters/shared-bucket.ts";
-import { BUDGET, type BudgetShare, budgetDigest } from "../../wire/budget-type.ts";
-import type { ShareReportMessage } from "../../wire/messages.ts";
 import { createStateFolder } from "../state/state-folder.ts";
 import { createBudgetHandler } from "./budget-handler.ts";
 

@@ -4,10 +4,10 @@
 import { z } from "zod";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import { BUDGET, type BudgetShare, shareSchema } from "../../mesh/contract/budget-type.ts";
+import type { PodRef, ShareReportMessage } from "../../mesh/contract/messages.ts";
 import { WANT_MS } from "../../policy/limiters/shared-bucket.ts";
 import { ruleKey } from "../../policy/policy.ts";
-import { BUDGET, type BudgetShare, shareSchema } from "../../wire/budget-type.ts";
-import type { PodRef, ShareReportMessage } from "../../wire/messages.ts";
 import type { RunningPolicies } from "../policies/policies.ts";
 import { OWNER, readStored, type Slot } from "../state/state-folder.ts";
 import { type ResourceHandler, takeWhole } from "./resource-handler.ts";

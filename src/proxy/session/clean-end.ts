@@ -2,7 +2,7 @@
 // the same pod: the new process removes it before it lets a write through.
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import type { PodRef } from "../../wire/messages.ts";
+import type { PodRef } from "../../mesh/contract/messages.ts";
 import type { Slot } from "../state/state-folder.ts";
 
 /**

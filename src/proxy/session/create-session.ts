@@ -2,11 +2,11 @@
 // snapshot, or without one until the manager sends it.
 import type { BackoffOptions } from "../../base/clock.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
+import { BUDGET } from "../../mesh/contract/budget-type.ts";
+import type { PodRef } from "../../mesh/contract/messages.ts";
+import { PEERS } from "../../mesh/contract/peer-type.ts";
+import { POLICY } from "../../mesh/contract/policy-type.ts";
 import { greetingOf } from "../../mesh/link/registration.ts";
-import { BUDGET } from "../../wire/budget-type.ts";
-import type { PodRef } from "../../wire/messages.ts";
-import { PEERS } from "../../wire/peer-type.ts";
-import { POLICY } from "../../wire/policy-type.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
 import { createBreakerFile } from "../policies/breaker-file.ts";

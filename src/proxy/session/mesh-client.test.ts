@@ -5,7 +5,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import { silentLogger } from "../../base/log.ts";
 import { Registry } from "../../base/metrics.ts";
-import type { ProxyMessage, RegistrationMessage, UpdateMessage } from "../../wire/messages.ts";
+import type { ProxyMessage, RegistrationMessage, UpdateMessage } from "../../mesh/contract/messages.ts";
 import { createPlainAccess, type ManagerAccess } from "../identity/manager-access.ts";
 import { KEEPALIVE, type ManagerChannel } from "../identity/manager-channel.ts";
 import { createMeshClient } from "./mesh-client.ts";

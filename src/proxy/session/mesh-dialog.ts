@@ -3,9 +3,9 @@
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { runMachine } from "../../base/machine.ts";
+import type { ManagerMessage, UpdateMessage, WelcomeMessage } from "../../mesh/contract/messages.ts";
 import { type DialogEffect, NEW_DIALOG, stepDialog } from "../../mesh/link/proxy-dialog.ts";
 import type { Greeting } from "../../mesh/link/registration.ts";
-import type { ManagerMessage, UpdateMessage, WelcomeMessage } from "../../wire/messages.ts";
 import type { MeshStream } from "./mesh-stream.ts";
 import type { Answers, ResourceHandlers } from "./resource-handler.ts";
 

@@ -1,7 +1,7 @@
 // One gRPC stream to one manager replica. Invariant: after `ended` nothing is sent or received.
 import type { ClientDuplexStream, Metadata } from "@grpc/grpc-js";
+import type { ManagerMessage, ProxyMessage } from "../../mesh/contract/messages.ts";
 import { CONNECT } from "../../wire/load-proto.ts";
-import type { ManagerMessage, ProxyMessage } from "../../wire/messages.ts";
 import type { ManagerChannel } from "../identity/manager-channel.ts";
 
 export interface MeshStream {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { silentLogger } from "../../base/log.ts";
-import type { UpdateMessage } from "../../wire/messages.ts";
-import { PEERS, type PodPeer } from "../../wire/peer-type.ts";
+import type { UpdateMessage } from "../../mesh/contract/messages.ts";
+import { PEERS, type PodPeer } from "../../mesh/contract/peer-type.ts";
 import { createPeersHandler } from "./peers-handler.ts";
 
 const peer = (name: string): PodPeer => ({

@@ -1,7 +1,7 @@
 // The handler of the resource type "peers": the pods to which this proxy may forward reviews. Invariant: a
 // list that cannot be read leaves the last good one. Nothing is stored, since the next stream brings a list.
 import type { Logger } from "../../base/log.ts";
-import { PEERS, type PodPeer } from "../../wire/peer-type.ts";
+import { PEERS, type PodPeer } from "../../mesh/contract/peer-type.ts";
 import { type ResourceHandler, takeWhole } from "./resource-handler.ts";
 
 /** The other pods of the app; none before the first list. */

@@ -2,9 +2,15 @@
 // they are stored. Invariants: it waits for no write and no handover; a set or a rule that cannot be read
 // leaves the last good one in force; without policies it says so, until a manager has sent some or sends none.
 import type { Logger } from "../../base/log.ts";
+import type { PolicyReportMessage, UpdateMessage } from "../../mesh/contract/messages.ts";
+import {
+  KEEPS_RULES,
+  type PolicyResource,
+  policiesDigest,
+  type ReadPolicies,
+  readPolicies,
+} from "../../mesh/contract/policy-type.ts";
 import { NO_POLICIES, type PolicySet, type RuleOrigin } from "../../policy/policy.ts";
-import type { PolicyReportMessage, UpdateMessage } from "../../wire/messages.ts";
-import { KEEPS_RULES, type PolicyResource, policiesDigest, type ReadPolicies, readPolicies } from "../../wire/policy-type.ts";
 import type { BreakerFile } from "../policies/breaker-file.ts";
 import type { RunningPolicies } from "../policies/policies.ts";
 import type { PolicyFile } from "../policies/policy-file.ts";

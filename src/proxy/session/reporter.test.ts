@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import type { ReportMessage } from "../../wire/messages.ts";
+import type { ReportMessage } from "../../mesh/contract/messages.ts";
 import { createReporter } from "./reporter.ts";
 
 function setup() {

@@ -3,7 +3,7 @@
 // or to zero is sent immediately, unless another step was within that time.
 import { isDeepStrictEqual } from "node:util";
 import type { Clock, Timer } from "../../base/clock.ts";
-import { NO_REPORTS, type ReportMessage, type Reports } from "../../wire/messages.ts";
+import { NO_REPORTS, type ReportMessage, type Reports } from "../../mesh/contract/messages.ts";
 
 const REPORT_EVERY_MS = 200;
 /** The messages for null. */

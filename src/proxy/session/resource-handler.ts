@@ -1,8 +1,8 @@
 // The handler of a resource type answers each update once, or leaves that to a later update.
 import { errorMessage } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
-import type { UpdateMessage } from "../../wire/messages.ts";
-import { acceptsType, ResourceInvalidError, type Versioned } from "../../wire/resource-type.ts";
+import type { UpdateMessage } from "../../mesh/contract/messages.ts";
+import { acceptsType, ResourceInvalidError, type Versioned } from "../../mesh/contract/resource-type.ts";
 
 export interface ResourceHandler {
   /** Optional features of the type. */

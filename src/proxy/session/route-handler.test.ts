@@ -2,10 +2,10 @@ import { expect, it } from "vitest";
 import { startRouteHandler } from "../../../test/support/route-handler.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { deltaUpdate, wholeUpdate } from "../../../test/support/updates.ts";
+import type { RouteDeltaMessage, UpdateMessage } from "../../mesh/contract/messages.ts";
 import { OWN_WRITES_MS } from "../../mesh/link/own-writes.ts";
 import { readViewOf, type Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { ROUTE_DELTA_MESSAGE } from "../../wire/load-proto.ts";
-import type { RouteDeltaMessage, UpdateMessage } from "../../wire/messages.ts";
 
 const NAMES = Array.from({ length: 20 }, (_, index) => `n${index}`);
 const before = routes(1, { blue: ["a"], defaultSubset: NAMES });

@@ -4,6 +4,7 @@ import { onAbort } from "../../base/abort.ts";
 import type { Timer } from "../../base/clock.ts";
 import { runMachine } from "../../base/machine.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
+import type { PodRef, UpdateMessage } from "../../mesh/contract/messages.ts";
 import {
   type Claims,
   heldClaims,
@@ -17,7 +18,6 @@ import {
 import { readUpdate } from "../../mesh/link/read-update.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
-import type { PodRef, UpdateMessage } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import type { Enforcer } from "./enforcer.ts";
 import type { LastWrites } from "./last-writes.ts";

@@ -3,10 +3,10 @@
 import type { Runnable } from "../../base/lifecycle.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { GroupResource } from "../../kube/types.ts";
+import type { LockAccessMessage, UnnamedLockMessage } from "../../mesh/contract/messages.ts";
 import type { MovesMemory } from "../../mesh/moves/stored-moves.ts";
 import type { WriteReach } from "../../mesh/ownership/decide.ts";
 import type { Enforced, EnforcedRoutes } from "../../mesh/ownership/enforced.ts";
-import type { LockAccessMessage, UnnamedLockMessage } from "../../wire/messages.ts";
 import type { Policies } from "../policies/policies.ts";
 import type { LockMemory } from "./memory.ts";
 import type { Peers } from "./peers-handler.ts";

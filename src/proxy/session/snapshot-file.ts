@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
+import type { PodRef } from "../../mesh/contract/messages.ts";
 import type { MovesMemory } from "../../mesh/moves/stored-moves.ts";
 import {
   LOST_MOVES,
@@ -14,7 +15,6 @@ import {
   type StoredMoves,
 } from "../../mesh/moves/stored-moves.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
-import type { PodRef } from "../../wire/messages.ts";
 import { ROUTE } from "../../wire/route-type.ts";
 import { isSamePod, OWNER, type StateFolder } from "../state/state-folder.ts";
 import type { LockMemory, StoredLock } from "./memory.ts";

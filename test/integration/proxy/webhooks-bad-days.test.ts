@@ -3,7 +3,7 @@ import { createServer as createTcpServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createCa, issueServerCertificate, type KeyCertificate } from "../../../src/base/certificates.ts";
 import { podUri } from "../../../src/base/pem.ts";
-import type { PodPeer } from "../../../src/wire/peer-type.ts";
+import type { PodPeer } from "../../../src/mesh/contract/peer-type.ts";
 import { limitRule } from "../../support/policies.ts";
 import { type ReviewPod, type ReviewWorld, reviewOf, startReviewWorld } from "../../support/review-world.ts";
 import { group, sharded, subset, table } from "../../support/route-table.ts";

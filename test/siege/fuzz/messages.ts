@@ -1,7 +1,8 @@
 // The messages of the port fuzz: random bytes, and TLS records, HTTP/1 requests, HTTP/2 frames and gRPC messages that are right, almost right, or cut
 // short. Pure: all randomness comes from the seed.
+
+import type { ProxyMessage } from "../../../src/mesh/contract/messages.ts";
 import { CONNECT } from "../../../src/wire/load-proto.ts";
-import type { ProxyMessage } from "../../../src/wire/messages.ts";
 import { seededRandom } from "../../support/random.ts";
 import { registrationWith, tableOf } from "../foreign-tables.ts";
 import { head, review } from "../requests.ts";

@@ -1,8 +1,8 @@
 // The types of the messages in proto/ctrlmesh/v1/mesh.proto, the contract. A type of the route serves where
 // its fields are the same. Proto-loader would generate 34 files of types, without unions for a oneof.
-import type { CallerPolicy } from "../mesh/ownership/snapshot.ts";
-import type { ResourceMatch, RetainedClass } from "../mesh/ownership/table.ts";
-import type { SourceWords } from "../mesh/ownership/words.ts";
+import type { CallerPolicy } from "../ownership/snapshot.ts";
+import type { ResourceMatch, RetainedClass } from "../ownership/table.ts";
+import type { SourceWords } from "../ownership/words.ts";
 
 export interface PodRef {
   readonly namespace: string;

@@ -2,8 +2,8 @@
 // docs/design.md describes how to add a type.
 import { createHash } from "node:crypto";
 import type { z } from "zod";
-import { MeshError } from "../base/errors.ts";
-import { tryParseJson } from "../base/json.ts";
+import { MeshError } from "../../base/errors.ts";
+import { tryParseJson } from "../../base/json.ts";
 
 export interface Versioned {
   /** Grows with every change. */

@@ -1,7 +1,7 @@
 // The shares that one proxy has of the budgets of rules, as a resource type. The body is JSON; this schema is
 // its contract. A type of its own, since shares change often and policies are large.
 import { z } from "zod";
-import { WHOLE_BUDGET } from "../policy/policy.ts";
+import { WHOLE_BUDGET } from "../../policy/policy.ts";
 import { decodeJson, digestOf, type ResourceType, type Versioned } from "./resource-type.ts";
 
 /** The share of a rule whose budget its pods divide. */

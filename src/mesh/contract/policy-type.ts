@@ -1,8 +1,8 @@
 // Policies as a resource type. The body is JSON; the schemas of src/policy/policy.ts are its contract.
 // Invariant: a rule that is read can be enforced, and a problem says of every other rule why it cannot.
 import { z } from "zod";
-import { tryParseJson } from "../base/json.ts";
-import { egressSchema, faultSchema, limitSchema, type PolicySet, type RuleOrigin, ruleName } from "../policy/policy.ts";
+import { tryParseJson } from "../../base/json.ts";
+import { egressSchema, faultSchema, limitSchema, type PolicySet, type RuleOrigin, ruleName } from "../../policy/policy.ts";
 import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
 /** A proxy with this capability keeps the rules of single objects: see `keep`. */

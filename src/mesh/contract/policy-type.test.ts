@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { limitRule } from "../../test/support/policies.ts";
-import type { EgressRule, FaultRule, HttpRule, LimiterSpec, LimitRule, PolicySet, TimeWindow } from "../policy/policy.ts";
+import { limitRule } from "../../../test/support/policies.ts";
+import type { EgressRule, FaultRule, HttpRule, LimiterSpec, LimitRule, PolicySet, TimeWindow } from "../../policy/policy.ts";
 import { POLICY, policiesDigest } from "./policy-type.ts";
 import { ResourceInvalidError } from "./resource-type.ts";
 

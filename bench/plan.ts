@@ -7,11 +7,11 @@ import { parseArgs } from "node:util";
 import { readForeignTable } from "../src/manager/server/foreign-table.ts";
 import { createNameIndex } from "../src/manager/server/known-namespaces.ts";
 import { NO_REPORTS } from "../src/mesh/contract/messages.ts";
+import { tableToBytes } from "../src/mesh/contract/table-json.ts";
 import { type AppFacts, type AppPlan, planApp } from "../src/mesh/handover/plan-app.ts";
 import { type ProxyFacts, podKey } from "../src/mesh/handover/proxy-facts.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../src/mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../src/mesh/ownership/table.ts";
-import { tableToBytes } from "../src/wire/table-codec.ts";
 import { appPod } from "../test/support/pod-facts.ts";
 import { group, sharded, subset, table } from "../test/support/route-table.ts";
 

@@ -11,7 +11,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   api: "base kube",
   policy: "base kube",
   wire: "base kube mesh",
-  mesh: "base kube policy wire",
+  mesh: "base kube policy",
   runtime: "base kube",
   manager: "base kube api policy wire mesh runtime manager",
   proxy: "base kube policy wire mesh proxy",

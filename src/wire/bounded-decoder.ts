@@ -1,5 +1,6 @@
 // Decodes protobuf bytes into the objects that @grpc/proto-loader makes, within a memory budget: gRPC bounds
 // only the bytes of a message, and 20 MB took 2.9 GB. Invariant: nothing is made before its size is counted.
+import type { MemoryBudget } from "../base/bounded-json.ts";
 import { MeshError } from "../base/errors.ts";
 
 /** A message of the contract, as @grpc/proto-loader describes it. */
@@ -26,11 +27,6 @@ const SIZE = { message: 256, string: 48, bytes: 128, number: 16 };
 const MAX_UINT32 = 2 ** 32 - 1;
 const NUMERIC: ReadonlySet<FieldShape["kind"]> = new Set(["bool", "uint32", "uint64", "enum"]);
 const [VARINT, FIXED_64, LENGTH, FIXED_32] = [0, 1, 2, 5];
-
-/** The memory that may still be taken, in bytes. One budget can serve several messages. */
-export interface MemoryBudget {
-  left: number;
-}
 
 /**
  * Decodes a message.

@@ -8,29 +8,15 @@ import type {
   CertificateRequestMessage,
   ManagerMessage,
   ProxyMessage,
-  RouteDeltaMessage,
-  RouteMessage,
-  RouteTableMessage,
 } from "../mesh/contract/messages.ts";
-import { decodeBounded, type FieldShape, type MemoryBudget, type MessageShape } from "./bounded-decoder.ts";
+import { decodeBounded, type FieldShape, type MessageShape } from "./bounded-decoder.ts";
 
 const PROTO_FILE = fileURLToPath(new URL("../../proto/ctrlmesh/v1/mesh.proto", import.meta.url));
 
-/** Bound of a gRPC message in both directions. A table of 10,000 namespaces takes about 0.3 MB. */
+/** Bound of a gRPC message in both directions. A route with 10,000 namespaces takes about 0.3 MB. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** Bound of the memory of a decoded message. A table of 10,000 namespaces takes about 1 MB. */
-export const MAX_DECODED_BYTES = 64 * 1024 * 1024;
-/** The same bound for a proxy's message: claims or a few problems. Tables in it stay bytes. */
-const MAX_PROXY_MESSAGE_BYTES = 1024 * 1024;
-
-interface MessageCodec<T> {
-  encode(message: T): Buffer;
-  /**
-   * @param memory default MAX_DECODED_BYTES
-   * @throws MeshError `MESSAGE_INVALID` if the bytes are no such message, or a larger one
-   */
-  decode(bytes: Uint8Array, memory?: MemoryBudget): T;
-}
+/** Bound of the memory of a decoded message: claims, hashes or a few problems. Bodies and tables in it stay bytes. */
+const MAX_DECODED_BYTES = 1024 * 1024;
 
 /** The used part of a DescriptorProto. Names of other messages are relative, and unique in the contract. */
 interface Descriptor {
@@ -59,24 +45,10 @@ const shapes = messageShapes(definition);
 
 export const CONNECT: MethodDefinition<ProxyMessage, ManagerMessage> = {
   ...method<ProxyMessage, ManagerMessage>("Connect"),
-  requestDeserialize: (bytes) => decodeBounded(shapeOf("ProxyMessage"), bytes, { left: MAX_PROXY_MESSAGE_BYTES }),
+  requestDeserialize: (bytes) => decodeBounded(shapeOf("ProxyMessage"), bytes, { left: MAX_DECODED_BYTES }),
   responseDeserialize: (bytes) => decodeBounded(shapeOf("ManagerMessage"), bytes, { left: MAX_DECODED_BYTES }),
 };
 export const CERTIFY: MethodDefinition<CertificateRequestMessage, CertificateReplyMessage> = method("Certify");
-
-export const ROUTE_MESSAGE = messageCodec<RouteMessage>("Route");
-export const ROUTE_DELTA_MESSAGE = messageCodec<RouteDeltaMessage>("RouteDelta");
-export const ROUTE_TABLE_MESSAGE = messageCodec<RouteTableMessage>("RouteTable");
-
-/** @param name of the message, without the package */
-export function messageCodec<T>(name: string): MessageCodec<T> {
-  const message = definition[`ctrlmesh.v1.${name}`];
-  if (message === undefined || !isMessage(message)) throw incomplete(`message ${name}`);
-  return {
-    encode: (value) => message.serialize(value as object),
-    decode: (bytes, memory = { left: MAX_DECODED_BYTES }) => decodeBounded(shapeOf(name), bytes, memory),
-  };
-}
 
 function shapeOf(name: string): MessageShape {
   const shape = shapes.get(name);

@@ -2,9 +2,9 @@
 // Invariant: the bytes on the wire are those that a real proxy reads and writes. Used by simulated-proxy.ts.
 
 import type { ProxyMessage, ResourceMessage } from "../../src/mesh/contract/messages.ts";
+import { ROUTE } from "../../src/mesh/contract/route-type.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { CONNECT } from "../../src/wire/load-proto.ts";
-import { ROUTE } from "../../src/wire/route-type.ts";
 
 export interface WireCounts {
   /** To the proxy. */

@@ -5,6 +5,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { silentLogger } from "../../src/base/log.ts";
 import { Registry } from "../../src/base/metrics.ts";
 import type { PodRef } from "../../src/mesh/contract/messages.ts";
+import { ROUTE } from "../../src/mesh/contract/route-type.ts";
 import { greetingOf } from "../../src/mesh/link/registration.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { ManagerPass } from "../../src/proxy/identity/manager-access.ts";
@@ -13,7 +14,6 @@ import { createMeshClient } from "../../src/proxy/session/mesh-client.ts";
 import { openMeshStream } from "../../src/proxy/session/mesh-stream.ts";
 import { capabilitiesOf, type ResourceHandlers } from "../../src/proxy/session/resource-handler.ts";
 import { createSessionMetrics } from "../../src/proxy/session/session-metrics.ts";
-import { ROUTE } from "../../src/wire/route-type.ts";
 import type { SharedWire } from "./shared-wire.ts";
 import type { Slots } from "./slots.ts";
 
@@ -78,7 +78,7 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
   };
   const handlers: ResourceHandlers = {
     [ROUTE.name]: {
-      capabilities: ["route-delta"],
+      capabilities: ["routes-delta"],
       take({ resource, baseDigest }, answers) {
         if (resource === null) return answers.nack(["resource: missing"]);
         counts[baseDigest === "" ? "wholes" : "deltas"]++;

@@ -14,9 +14,8 @@ import { isDissolved, planDissolution } from "../../src/mesh/handover/plan-disso
 import { type FactsOf, type ProxyFacts, podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import { NO_CALLER_POLICY } from "../../src/mesh/ownership/snapshot.ts";
 import { isSharded, namespacesOf, type ResourceMatch, type RouteRule, type RouteTable } from "../../src/mesh/ownership/table.ts";
-import { tableToWire } from "../../src/wire/table-codec.ts";
 import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";
-import { group, limit, objectLimit, objects, sharded, subset } from "../support/route-table.ts";
+import { group, limit, objectLimit, objects, sharded, subset, tableToJson } from "../support/route-table.ts";
 import {
   CLUSTER_PLACES,
   expectKept,
@@ -299,7 +298,7 @@ function expectRest(world: World, plan: AppPlan): void {
     const enforced = world.pods.get(index)?.enforced;
     expect(enforced?.subset).toBe(subset);
     // Equal tables may have other classes without namespaces.
-    expect(enforced && tableToWire(enforced.table)).toEqual(tableToWire(world.bySpec));
+    expect(enforced && tableToJson(enforced.table)).toEqual(tableToJson(world.bySpec));
   }
   for (const pod of anew === undefined ? [] : world.pods.values()) expect(pod.enforced?.table.retained).toBeUndefined();
 }

@@ -8,12 +8,12 @@ import { validateVirtualApp } from "../../src/api/virtual-app.ts";
 import { formatTerms, type Labels } from "../../src/kube/label-selector.ts";
 import type { NamespaceFacts } from "../../src/manager/apps/compile/route-spec.ts";
 import { routeOf } from "../../src/manager/virtual-app/route-rules.ts";
+import { tableHash, tableToBytes } from "../../src/mesh/contract/table-json.ts";
 import { ownersOf } from "../../src/mesh/ownership/owners.ts";
 import { namespacesOf, type RouteRule, type RouteTable } from "../../src/mesh/ownership/table.ts";
 import { ownerText } from "../../src/mesh/ownership/words.ts";
-import { tableFromBytes, tableToBytes, tableToWire } from "../../src/wire/table-codec.ts";
 import { compileNow } from "../support/compile-now.ts";
-import { table as tableOf } from "../support/route-table.ts";
+import { tableFromBytes, table as tableOf, tableToJson } from "../support/route-table.ts";
 
 interface Input {
   readonly virtualApp: unknown;
@@ -33,7 +33,7 @@ it.each(names)("translates %s", async (name) => {
   const input = parse(readFileSync(new URL(`${name}.in.yaml`, folder), "utf8")) as Input;
   const { table, subsets } = input.route === undefined ? compiled(input) : given(input.route);
   // As a proxy reads it.
-  expect(tableToWire(tableFromBytes(tableToBytes(table)))).toEqual(tableToWire(table));
+  expect(tableHash(tableFromBytes(tableToBytes(table)))).toEqual(tableHash(table));
   const owners = Object.fromEntries(
     input.resources.map((resource) => {
       const [group = "", plural = ""] = resource.split("/");
@@ -49,7 +49,7 @@ it.each(names)("translates %s", async (name) => {
       ];
     }),
   );
-  await expect(stringify({ table: tableToWire(table), owners })).toMatchFileSnapshot(`./route/${name}.out.yaml`);
+  await expect(stringify({ table: tableToJson(table), owners })).toMatchFileSnapshot(`./route/${name}.out.yaml`);
 });
 
 interface Compiled {

@@ -1,5 +1,6 @@
 // Golden tests of the translation ShardingConfigs + StatefulSet + namespaces -> families, children, route table and owners:
 // name.in.yaml -> name.out.yaml. After a desired change: npx vitest run --project unit test/golden -u, and read the difference.
+
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";
@@ -13,8 +14,8 @@ import { shardsOfConfigs, shardsOfRoot } from "../../src/manager/sharding/shards
 import { formatPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import { ownersOf } from "../../src/mesh/ownership/owners.ts";
 import { ownerText } from "../../src/mesh/ownership/words.ts";
-import { tableToWire } from "../../src/wire/table-codec.ts";
 import { compileNow } from "../support/compile-now.ts";
+import { tableToJson } from "../support/route-table.ts";
 
 interface Input {
   readonly configs: readonly unknown[];
@@ -66,7 +67,7 @@ function translated({ root, configs, problems }: Family, { statefulSet, ready, n
   };
   return {
     ...(ofRoot ? { placement: formatPlacement(placement), children: childrenOf(root, placement) } : {}),
-    table: tableToWire(table),
+    table: tableToJson(table),
     owners: Object.fromEntries(resources.map((resource) => [resource, ownersIn(resource)])),
     gaps: countGaps(table),
     overlaps: countOverlaps(table),

@@ -2,6 +2,7 @@
 
 import { factsOf } from "../../src/manager/server/proxy-reports.ts";
 import type { ProxyMessage, ResourceMessage } from "../../src/mesh/contract/messages.ts";
+import { claimedRoute, ROUTE } from "../../src/mesh/contract/route-type.ts";
 import { nextIssue, planApp } from "../../src/mesh/handover/plan-app.ts";
 import { type PodKey, podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import type { Updates } from "../../src/mesh/link/delivery.ts";
@@ -10,7 +11,6 @@ import { disconnect, type ProxyRecord, register } from "../../src/mesh/link/prox
 import { type RecordEvent, stepRecord } from "../../src/mesh/link/record-step.ts";
 import { claimsFrom } from "../../src/mesh/link/registration.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
-import { claimedRoute, ROUTE } from "../../src/wire/route-type.ts";
 import { appPod } from "../support/pod-facts.ts";
 import { APP, SUBSETS, tableOf } from "./rules.ts";
 import { intern, tableByHash } from "./snapshots.ts";

@@ -2,12 +2,12 @@
 
 import type { ManagerMessage, ProxyMessage, UpdateMessage } from "../../src/mesh/contract/messages.ts";
 import { acceptsType } from "../../src/mesh/contract/resource-type.ts";
+import { ROUTE } from "../../src/mesh/contract/route-type.ts";
 import { afterSave, foundOnDisk, toSave, withNextNumber, withPromise } from "../../src/mesh/link/ledger.ts";
 import { type DialogEffect, type DialogEvent, NEW_DIALOG, stepDialog } from "../../src/mesh/link/proxy-dialog.ts";
 import { heldClaims, NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../src/mesh/link/proxy-routes.ts";
 import { readUpdate } from "../../src/mesh/link/read-update.ts";
 import { greetingOf } from "../../src/mesh/link/registration.ts";
-import { ROUTE } from "../../src/wire/route-type.ts";
 import { expectHeld } from "./checks.ts";
 import { enterStream } from "./manager.ts";
 import { APP, allows } from "./rules.ts";

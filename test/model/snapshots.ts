@@ -1,7 +1,8 @@
 // Equal snapshots and tables of a model are one object each, as the manager's shared tables are: planning remembers by object.
+
+import { tableHash } from "../../src/mesh/contract/table-json.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../../src/mesh/ownership/table.ts";
-import { tableHash } from "../../src/wire/table-codec.ts";
 
 const tables = new Map<string, RouteTable>();
 const snapshots = new Map<string, Snapshot>();

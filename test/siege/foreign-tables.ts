@@ -2,10 +2,10 @@
 // one of each kind, and each pod's own from it: equal tables would be one in the manager's memory.
 
 import type { ProxyMessage } from "../../src/mesh/contract/messages.ts";
+import { namedRoute } from "../../src/mesh/contract/route-type.ts";
+import { hashBytes, tableHash, tableToBytes } from "../../src/mesh/contract/table-json.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../../src/mesh/ownership/table.ts";
-import { namedRoute } from "../../src/wire/route-type.ts";
-import { hashBytes, tableHash, tableToBytes } from "../../src/wire/table-codec.ts";
 import type { FakePod } from "./attack.ts";
 
 export type TableKind = "small" | "memory" | "time";
@@ -63,9 +63,9 @@ export function registrationWith({ namespace, name, uid }: FakePod, { hash }: Fo
     table: SMALL,
   };
   const named = namedRoute(route);
-  const body = Buffer.from(named.body);
-  hash.copy(body, body.indexOf(tableHash(SMALL)));
+  const text = Buffer.from(named.body).toString();
+  const body = Buffer.from(text.replace(tableHash(SMALL).toString("base64"), hash.toString("base64")));
   const claims = { version: 1, acknowledged: { ...named, body }, inDoubt: [], mayHoldMore: false };
-  const facts = { proxyVersion: "siege", capabilities: ["type:route"], streamNumber: Date.now(), epoch: 0 };
+  const facts = { proxyVersion: "siege", capabilities: ["type:routes"], streamNumber: Date.now(), epoch: 0 };
   return { registration: { pod: { namespace, name, uid }, ...facts, route: claims } };
 }

@@ -131,7 +131,7 @@ export function createFamilyWorld(shards: number, namespaceNames: readonly strin
       if (registry.facts(key) !== undefined) return;
       const stream = {
         send: ({ nonce }: { readonly nonce: number }) =>
-          void unanswered.set(name, () => registry.acked(key, stream, { type: "route", nonce })),
+          void unanswered.set(name, () => registry.acked(key, stream, { type: "routes", nonce })),
         end: () => undefined,
       };
       registry.connected(key, registered(undefined, { uid: `uid-${name}` }), stream);

@@ -22,10 +22,10 @@ import { numbersUpTo } from "../../src/manager/sharding/membership.ts";
 import { createShardingSource } from "../../src/manager/sharding/sharding-source.ts";
 import { formatPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import { acceptsType } from "../../src/mesh/contract/resource-type.ts";
+import { ROUTE } from "../../src/mesh/contract/route-type.ts";
 import { podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts";
 import { createInformers } from "../../src/runtime/informers.ts";
-import { ROUTE } from "../../src/wire/route-type.ts";
 import { matchHere } from "./compile.ts";
 import { createFakeKubeClient } from "./fake-kube-client.ts";
 import { noEvictor } from "./no-evictor.ts";
@@ -134,7 +134,7 @@ export async function largeWorld({ shards, namespaces, families }: LargeWorldOpt
       const uid = client.read(PODS, pod)?.metadata.uid ?? "";
       registry.connected(
         podKey(pod),
-        { uid, streamNumber: 1, capabilities: [acceptsType("route"), "route-delta"], route },
+        { uid, streamNumber: 1, capabilities: [acceptsType(ROUTE.name), "routes-delta"], route },
         stream,
       );
     }

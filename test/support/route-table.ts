@@ -1,5 +1,7 @@
 // Shorthand for route tables in tests: rules in a few words, namespaces by the rules that contain them.
 
+import { tableToBytes } from "../../src/mesh/contract/table-json.ts";
+import { TABLE_JSON, type TableJson, tableFromJson } from "../../src/mesh/contract/table-schema.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { ResourceMatch, RetainedClass, RouteRule, RouteTable } from "../../src/mesh/ownership/table.ts";
 import { parseTerms } from "../localkube/parse-terms.ts";
@@ -79,4 +81,21 @@ export function snapshot(routes: RouteTable, more: Partial<Snapshot> = {}): Snap
     callers: NO_CALLER_POLICY,
     ...more,
   };
+}
+
+/** A table as the wire has it. */
+export function tableToJson(of: RouteTable): TableJson {
+  return TABLE_JSON.parse(readBody(tableToBytes(of)));
+}
+
+/** @throws Error for a table that could not be enforced */
+export function tableFromBytes(bytes: Uint8Array): RouteTable {
+  return tableFromJson(TABLE_JSON.parse(readBody(bytes)), (path, problem) => {
+    throw new Error(`${path.join(".")}: ${problem}`);
+  });
+}
+
+/** The body of a resource, in JSON. */
+export function readBody(body: Uint8Array = new Uint8Array()): unknown {
+  return JSON.parse(Buffer.from(body).toString());
 }

@@ -136,6 +136,6 @@ export function openStuckProxy(endpoint: string, ...messages: readonly ProxyMess
 /** A registration of a pod that claims nothing. */
 export function registrationOf(name: string, more: Partial<RegistrationMessage> = {}, namespace = "shop"): ProxyMessage {
   const pod = { namespace, name, uid: "uid-1" };
-  const facts = { proxyVersion: "test", capabilities: ["type:route"], streamNumber: 1, epoch: 0, route: claimsOf() };
+  const facts = { proxyVersion: "test", capabilities: ["type:routes"], streamNumber: 1, epoch: 0, route: claimsOf() };
   return { registration: { pod, ...facts, ...more } };
 }

@@ -2,13 +2,13 @@
 
 import type { AckMessage, ResourceMessage, RouteClaimsMessage, UpdateMessage } from "../../src/mesh/contract/messages.ts";
 import { POLICY, policiesDigest } from "../../src/mesh/contract/policy-type.ts";
+import { namedRoute, ROUTE } from "../../src/mesh/contract/route-type.ts";
 import type { ProxyRegistration } from "../../src/mesh/link/proxy-record.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { PolicySet } from "../../src/policy/policy.ts";
-import { namedRoute, ROUTE } from "../../src/wire/route-type.ts";
 
 /** The capabilities of the present proxy. */
-export const CAPABILITIES = ["type:route", "route-delta", "type:policy", "policy-keep", "type:budget"];
+export const CAPABILITIES = ["type:routes", "routes-delta", "type:policy", "policy-keep", "type:budget"];
 
 /** The whole snapshot. */
 export function wholeUpdate(snapshot: Snapshot, nonce: number, spoil: Partial<ResourceMessage> = {}): UpdateMessage {
@@ -54,5 +54,5 @@ export function claimsOf(acknowledged?: Snapshot, ...inDoubt: readonly Snapshot[
 /** A registration in the form that the registry accepts. */
 export function registered(acknowledged?: Snapshot, more: Partial<ProxyRegistration> = {}): ProxyRegistration {
   const route = { version: acknowledged?.version ?? 0, acknowledged, inDoubt: [], mayHoldMore: false };
-  return { uid: "uid-1", streamNumber: 0, capabilities: ["type:route"], route, ...more };
+  return { uid: "uid-1", streamNumber: 0, capabilities: ["type:routes"], route, ...more };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { fence, group, limit, objects, retained, sharded, subset, table } from "../../../test/support/route-table.ts";
+import { tableHash, tableToBytes } from "../../mesh/contract/table-json.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
-import { tableHash, tableToBytes } from "../../wire/table-codec.ts";
 import { readForeignTable } from "./foreign-table.ts";
 import { createKnownNames, createNameIndex } from "./known-namespaces.ts";
 import { createSharedTables } from "./shared-resources.ts";

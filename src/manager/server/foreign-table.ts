@@ -1,12 +1,11 @@
 // Reads a table that a pod has sent, which anybody who may create a pod can make up. Pure. Invariants:
 // nothing of a table is kept before all bounds hold; the cost of a kept table, in memory and in the time of a
 // plan, is bounded. To refuse a table is safe, because the pod then counts as holding anything.
+
+import { LISTED_STRING_BYTES, type MemoryBudget, parseBounded } from "../../base/bounded-json.ts";
 import { NAME_HASHES } from "../../kube/place.ts";
-import type { RouteTableMessage } from "../../mesh/contract/messages.ts";
+import { TABLE_JSON, type TableJson, tableFromJson } from "../../mesh/contract/table-schema.ts";
 import type { ResourceMatch, RouteTable } from "../../mesh/ownership/table.ts";
-import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
-import { ROUTE_TABLE_MESSAGE } from "../../wire/load-proto.ts";
-import { tableFromWire } from "../../wire/table-codec.ts";
 import { MAX_TABLE_ENTRIES } from "../apps/compile/build-table.ts";
 import { CompactClasses, MAX_COMPACT_CLASSES, type NameIndex } from "./known-namespaces.ts";
 
@@ -30,7 +29,7 @@ const MAX_RETAINED_WORK = 4_000_000;
 /** Shared resources times the namespaces, and times the pairs, of the rules that may except some. */
 const MAX_SHARED_WORK = 1_000_000;
 
-/** Memory while one table's message is read. */
+/** Memory while one table is read. */
 const RULES_BYTES = 8 * 1024 * 1024;
 const NAME_BYTES = 3 * 128;
 
@@ -53,12 +52,14 @@ export function readForeignTable(
   const allowed = Math.min(memory.left, RULES_BYTES + maxNames * NAME_BYTES);
   const tableMemory: MemoryBudget = { left: allowed };
   try {
-    const message = ROUTE_TABLE_MESSAGE.decode(bytes, tableMemory);
-    if (!isBounded(message, index, maxNames)) return undefined;
-    const problems: string[] = [];
-    const table = tableFromWire(message, problems);
-    if (problems.length > 0 || table.fenced.size < message.fenced.length) return undefined;
-    return { table: compact(table, index), bytes: bytesOf(message, allowed - tableMemory.left, index) };
+    const json = TABLE_JSON.parse(parseBounded(bytes, tableMemory));
+    if (!isBounded(json, index, maxNames)) return undefined;
+    let isInvalid = false;
+    const table = tableFromJson(json, () => {
+      isInvalid = true;
+    });
+    if (isInvalid || table.fenced.size < json.fenced.length) return undefined;
+    return { table: compact(table, index), bytes: bytesOf(json, allowed - tableMemory.left, index) };
   } catch {
     return undefined;
   } finally {
@@ -66,32 +67,32 @@ export function readForeignTable(
   }
 }
 
-function isBounded(message: RouteTableMessage, index: NameIndex | undefined, maxNames: number): boolean {
-  const { rules, classes, fenced, retained, sharedResources } = message;
+function isBounded(json: TableJson, index: NameIndex | undefined, maxNames: number): boolean {
+  const { rules, classes, fenced, retained, sharedResources } = json;
   if (rules.length > MAX_RULES || classes.length > MAX_COMPACT_CLASSES) return false;
-  if (classes.some(({ namespaces }) => namespaces.length === 0)) return false;
+  if (classes.some(({ places }) => places.length === 0)) return false;
   if (!classes.every((row) => isAscending(row.rules))) return false;
-  const names = [fenced, ...classes.map(({ namespaces }) => namespaces), ...retained.map(({ namespaces }) => namespaces)];
+  const names = [fenced, ...[...classes, ...retained].map(({ places }) => places)];
   if (!hasBoundedNames(names, index, maxNames)) return false;
-  const limits = rules.filter(({ kind }) => kind === "LIMIT").length;
-  const fences = rules.filter(({ kind }) => kind === "FENCE" || kind === "FENCE_MOVES").length;
+  const limits = rules.filter(({ kind }) => kind === "limit").length;
+  const fences = rules.filter(({ kind }) => kind === "fence").length;
   const members = classes.reduce((sum, row) => sum + row.rules.length + limits, 0);
   if (limits > MAX_LIMITS || members > MAX_TABLE_ENTRIES) return false;
   const retainedRules = retained.reduce((sum, row) => sum + row.rules.length, 0);
   const ofRules = rules.flatMap(({ resources }) => resources);
   const matches = [...ofRules, ...retained.flatMap((row) => row.rules.flatMap(({ resources }) => resources)), ...sharedResources];
   if (pairsIn(matches) > MAX_PAIRS) return false;
-  const moving = rules.filter(({ kind }) => kind !== "LIMIT" && kind !== "SUBSET" && kind !== "OBJECT_LIMIT");
+  const moving = rules.filter(({ kind }) => kind !== "limit" && kind !== "subset" && kind !== "object-limit");
   if (pairsIn([...sharedResources, ...moving.flatMap(({ resources }) => resources)]) > MAX_MOVING_PAIRS) return false;
   const cells = distinct(matches, "apiGroups") * distinct(matches, "resources");
   if ((members + retainedRules + classes.length * (1 + fences)) * cells > MAX_RETAINED_WORK) return false;
-  return pairsIn(sharedResources) * (pairsIn(ofRules) + namedPlaces(message)) <= MAX_SHARED_WORK;
+  return pairsIn(sharedResources) * (pairsIn(ofRules) + namedPlaces(json)) <= MAX_SHARED_WORK;
 }
 
 /** Each rule that names resources, times the namespaces that it contains. */
-function namedPlaces({ rules, classes }: RouteTableMessage): number {
-  const isNaming = rules.map(({ kind, resources }) => kind === "SUBSET" && resources.length > 0);
-  return classes.reduce((sum, row) => sum + row.namespaces.length * row.rules.filter((at) => isNaming[at]).length, 0);
+function namedPlaces({ rules, classes }: TableJson): number {
+  const isNaming = rules.map(({ kind, resources }) => kind === "subset" && resources.length > 0);
+  return classes.reduce((sum, row) => sum + row.places.length * row.rules.filter((at) => isNaming[at]).length, 0);
 }
 
 // An ascending list also contains each rule only once.
@@ -122,7 +123,7 @@ function distinct(matches: readonly ResourceMatch[], list: keyof ResourceMatch):
   return new Set(matches.flatMap((match) => match[list])).size + 1;
 }
 
-// Fences and what is retained get the names of the index, so that the strings of the message are not kept.
+// Fences and what is retained get the names of the index, so that the strings of the text are not kept.
 function compact(table: RouteTable, index: NameIndex | undefined): RouteTable {
   if (index === undefined) return table;
   const shared = (names: ReadonlySet<string>) =>
@@ -142,16 +143,13 @@ const SET_ENTRY_BYTES = 40;
 const NEW_NAME_BYTES = 160;
 
 // A name that the index has is not kept, so only what replaces it counts.
-function bytesOf({ classes, fenced, retained }: RouteTableMessage, spent: number, index: NameIndex | undefined): number {
-  const lists = [...classes, ...retained].map(({ namespaces }) => namespaces);
+function bytesOf({ classes, fenced, retained }: TableJson, spent: number, index: NameIndex | undefined): number {
+  const lists = [...classes, ...retained].map(({ places }) => places);
   let bytes = spent + 2 * (index?.names.length ?? 0);
   for (const name of [fenced, ...lists].flat()) {
-    bytes += index?.positions.has(name) ? -(STRING_BYTES + Buffer.byteLength(name)) : NEW_NAME_BYTES;
+    bytes += index?.positions.has(name) ? -(LISTED_STRING_BYTES + Buffer.byteLength(name)) : NEW_NAME_BYTES;
   }
-  const inSets = fenced.length + retained.reduce((sum, { namespaces }) => sum + namespaces.length, 0);
-  const inClasses = classes.reduce((sum, { namespaces }) => sum + namespaces.length, 0);
+  const inSets = fenced.length + retained.reduce((sum, { places }) => sum + places.length, 0);
+  const inClasses = classes.reduce((sum, { places }) => sum + places.length, 0);
   return bytes + inSets * SET_ENTRY_BYTES + inClasses * PLACE_BYTES;
 }
-
-/** The decoder's own count of a string. */
-const STRING_BYTES = 48;

@@ -5,8 +5,8 @@ import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import type { RegistrationMessage, RouteClaimsMessage } from "../../mesh/contract/messages.ts";
+import { namedRoute } from "../../mesh/contract/route-type.ts";
 import { createStore } from "../../runtime/store.ts";
-import { namedRoute } from "../../wire/route-type.ts";
 import type { Rejection } from "../identity/rejections.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";
 import { createProxyJudge, exceededBound, registeredPod } from "./judge-proxy.ts";
@@ -156,7 +156,7 @@ describe("the bounds of a registration", () => {
   it("refuses capabilities that would fill the memory", () => {
     const many = Array.from({ length: 65 }, (_, index) => `${index}`);
     expect(boundOf({ capabilities: many })).toBe("a registration lists at most 64 capabilities, not 65");
-    expect(boundOf({ capabilities: ["type:route", "x".repeat(65)] })).toBe("a capability has at most 64 characters");
+    expect(boundOf({ capabilities: ["type:routes", "x".repeat(65)] })).toBe("a capability has at most 64 characters");
   });
 
   it("names the pod, unless a name is missing or too long", () => {

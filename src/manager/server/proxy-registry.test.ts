@@ -6,10 +6,10 @@ import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { CAPABILITIES, registered } from "../../../test/support/updates.ts";
 import { silentLogger } from "../../base/log.ts";
 import type { UpdateMessage } from "../../mesh/contract/messages.ts";
+import { ROUTE } from "../../mesh/contract/route-type.ts";
 import type { PodKey } from "../../mesh/handover/proxy-facts.ts";
 import type { ProxyRegistration, RouteClaims } from "../../mesh/link/proxy-record.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
-import { ROUTE } from "../../wire/route-type.ts";
 import type { ProxyStream } from "./proxy-registry.ts";
 import { createProxyRegistry, type ProxyRegistry } from "./proxy-registry.ts";
 
@@ -49,9 +49,9 @@ const claiming = (acknowledged: Snapshot | undefined, more: Partial<RouteClaims>
 let registry: ProxyRegistry;
 let proxy: FakeStream;
 const publish = (pod: PodKey, wanted: Snapshot) => registry.publish(pod, ROUTE, wanted);
-const acked = (pod: PodKey, of: ProxyStream, nonce: number) => registry.acked(pod, of, { type: "route", nonce });
+const acked = (pod: PodKey, of: ProxyStream, nonce: number) => registry.acked(pod, of, { type: "routes", nonce });
 const nacked = (pod: PodKey, of: ProxyStream, nonce: number, problems: readonly string[], needsWhole = false) =>
-  registry.nacked(pod, of, { type: "route", nonce, problems, needsWhole });
+  registry.nacked(pod, of, { type: "routes", nonce, problems, needsWhole });
 beforeEach(() => {
   registry = createProxyRegistry({ log: silentLogger() });
   proxy = stream();
@@ -139,7 +139,7 @@ describe("what a proxy is sent", () => {
     publish(POD, version(2));
     expect(proxy.sent).toHaveLength(1);
     expect(registry.facts(POD)).toMatchObject({
-      problems: { route: ["table: missing"] },
+      problems: { routes: ["table: missing"] },
       acknowledged: { version: 1 },
       outstanding: undefined,
     });
@@ -150,7 +150,7 @@ describe("what a proxy is sent", () => {
     registry.connected(POD, registration(version(1)), proxy);
     publish(POD, version(2));
     nacked(POD, proxy, 1, Array(40).fill(`a\nb${"x".repeat(1_000)}`));
-    const problems = registry.facts(POD)?.problems.route ?? [];
+    const problems = registry.facts(POD)?.problems.routes ?? [];
     expect([problems.length, problems[0]?.slice(0, 4), problems.at(-1)]).toEqual([11, "a bx", "and 30 more"]);
     expect(problems.join().length).toBeLessThan(6_000);
   });
@@ -317,7 +317,7 @@ describe("resource types", () => {
     decode: (_: Uint8Array, head: { readonly version: number; readonly digest: string }) => head,
   };
   const policy = (number: number) => ({ version: number, digest: `policy-${number}` });
-  const both = () => registered(undefined, { capabilities: ["type:route", "type:policy"] });
+  const both = () => registered(undefined, { capabilities: ["type:routes", "type:policy"] });
 
   it("have versions, nonces and answers of their own", () => {
     registry.connected(POD, both(), proxy);
@@ -356,7 +356,7 @@ describe("resource types", () => {
     const again = stream();
     registry.connected(POD, both(), again);
     expect(again.sent).toEqual([[1, 2]]);
-    registry.connected(POD, registered(undefined, { capabilities: ["type:route"] }), stream());
+    registry.connected(POD, registered(undefined, { capabilities: ["type:routes"] }), stream());
     expect(registry.facts(POD)?.problems).toEqual({ policy: ['the proxy does not support resource type "policy"'] });
   });
 
@@ -438,7 +438,7 @@ describe("a proxy that takes deltas", () => {
     expect(registry.facts(POD)).toMatchObject({ problems: {}, outstanding: { version: 2 } });
     nacked(POD, proxy, 2, ["no"], true);
     expect(proxy.sent).toHaveLength(2); // of the whole that is nonsense, and not asked for without end
-    expect(registry.facts(POD)).toMatchObject({ problems: { route: ["no"] } });
+    expect(registry.facts(POD)).toMatchObject({ problems: { routes: ["no"] } });
   });
   it("is sent the whole if it is another app's or another subset's, or if it did not say that it takes deltas", () => {
     for (const [said, wanted] of [

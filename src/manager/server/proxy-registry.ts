@@ -5,10 +5,10 @@ import type { Logger } from "../../base/log.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import type { AckMessage, NackMessage, ReportMessage, UpdateMessage } from "../../mesh/contract/messages.ts";
 import type { ResourceType, Versioned } from "../../mesh/contract/resource-type.ts";
+import { ROUTE } from "../../mesh/contract/route-type.ts";
 import type { PodKey, ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { disconnect, type ProxyRecord, type ProxyRegistration, register } from "../../mesh/link/proxy-record.ts";
 import { type RecordEffect, type RecordEvent, stepRecord } from "../../mesh/link/record-step.ts";
-import { ROUTE } from "../../wire/route-type.ts";
 import { factsOf, tablesOf, withReport } from "./proxy-reports.ts";
 import { createSharedTables, createSharedUpdates, type SharedTables } from "./shared-resources.ts";
 

@@ -14,11 +14,11 @@ import type {
   ShareReportMessage,
   UnnamedLockMessage,
 } from "../../mesh/contract/messages.ts";
+import { ROUTE } from "../../mesh/contract/route-type.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import type { Delivery } from "../../mesh/link/delivery.ts";
 import type { ProxyRecord } from "../../mesh/link/proxy-record.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
-import { ROUTE } from "../../wire/route-type.ts";
 
 export function tablesOf({ route: { acknowledged, outstanding, inDoubt } }: ProxyRecord<unknown>): RouteTable[] {
   return [acknowledged, outstanding?.resource, ...inDoubt].flatMap((snapshot) => snapshot?.table ?? []);

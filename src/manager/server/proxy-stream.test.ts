@@ -13,7 +13,7 @@ import { createSharedTables } from "./shared-resources.ts";
 const REGISTRATION: RegistrationMessage = {
   pod: { namespace: "ops", name: "d0", uid: "1" },
   proxyVersion: "",
-  capabilities: ["type:route"],
+  capabilities: ["type:routes"],
   streamNumber: 1,
   epoch: 0,
   route: claimsOf(),

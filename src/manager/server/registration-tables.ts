@@ -1,16 +1,17 @@
 // The tables that registrations name by hash. After a failover a thousand proxies name the same few large
 // tables, so only a few are asked for each. Invariants: a table's hash is computed from the received bytes;
 // only tables that were asked of the stream are read; a silent proxy delays the others only briefly.
+
+import type { MemoryBudget } from "../../base/bounded-json.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { ResourceMessage, RouteClaimsMessage } from "../../mesh/contract/messages.ts";
+import { MAX_BODY_MEMORY } from "../../mesh/contract/resource-type.ts";
+import { type ClaimedRoute, claimedRoute } from "../../mesh/contract/route-type.ts";
+import { hashBytes } from "../../mesh/contract/table-json.ts";
 import type { RouteClaims } from "../../mesh/link/proxy-record.ts";
 import { claimsFrom } from "../../mesh/link/registration.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
-import type { MemoryBudget } from "../../wire/bounded-decoder.ts";
-import { MAX_DECODED_BYTES } from "../../wire/load-proto.ts";
-import { type ClaimedRoute, claimedRoute } from "../../wire/route-type.ts";
-import { hashBytes } from "../../wire/table-codec.ts";
 import { readForeignTable } from "./foreign-table.ts";
 import { createKnownNames } from "./known-namespaces.ts";
 import type { SharedTables } from "./shared-resources.ts";
@@ -61,7 +62,7 @@ export function createRegistrationTables(options: {
       const askedHashes = new Set<string>();
       /** Each claim is decoded once, although `ask` and `resolve` may run several times. */
       const decoded = new Map<ResourceMessage, ClaimedRoute>();
-      const memory: MemoryBudget = { left: MAX_DECODED_BYTES };
+      const memory: MemoryBudget = { left: MAX_BODY_MEMORY };
 
       const find = (hash: string): RouteTable | undefined => {
         const table = foundTables.get(hash) ?? tables.get(hash);

@@ -4,9 +4,9 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { createFairBudget } from "../../base/fair-budget.ts";
 import type { ManagerMessage, UpdateMessage } from "../../mesh/contract/messages.ts";
+import { tableHash } from "../../mesh/contract/table-json.ts";
 import type { Updates } from "../../mesh/link/delivery.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
-import { tableHash } from "../../wire/table-codec.ts";
 
 export interface SharedTables {
   /** @param hash SHA-256 of a table's bytes, in base64 */

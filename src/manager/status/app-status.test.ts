@@ -285,7 +285,7 @@ describe("appStatus", () => {
   });
   it("contains the reason for which a proxy rejected its snapshot", () => {
     expect(
-      ofType(status({}, { "shop/c": proxy("d-canary", { problems: { route: ["table: missing"] } }) }), "Ready"),
+      ofType(status({}, { "shop/c": proxy("d-canary", { problems: { routes: ["table: missing"] } }) }), "Ready"),
     ).toMatchObject({
       status: "False",
       reason: "SnapshotRefused",
@@ -295,7 +295,7 @@ describe("appStatus", () => {
   it("cuts each text to a length that the API server accepts", () => {
     const long = "x".repeat(60_000);
     const restart = { subset: "canary", pod: "c", uid: "u", since: "2026-01-01T00:00:00Z", left: 1, reason: "EvictionFailed" };
-    const refusing = { "shop/c": proxy("d-canary", { problems: { route: [long] } }) };
+    const refusing = { "shop/c": proxy("d-canary", { problems: { routes: [long] } }) };
     const injection = { status: "False", reason: "WebhookPending", message: long } as const;
     const told = status({ restart: { ...restart, message: long }, injection }, refusing);
     const cut = (told.conditions ?? []).flatMap(({ type, message }) => (message.endsWith("…") ? [type] : []));

@@ -2,11 +2,11 @@
 // age in a text is in coarse steps, so that it does not cause endless writes of the status.
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
+import { ROUTE } from "../../mesh/contract/route-type.ts";
 import type { AppPod } from "../../mesh/handover/app-pod.ts";
 import type { AppPlan } from "../../mesh/handover/plan-app.ts";
 import type { Wait } from "../../mesh/handover/plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
-import { ROUTE } from "../../wire/route-type.ts";
 import type { AppSpec, AppWords } from "../apps/app.ts";
 import type { LabelsStatus } from "../labels/labels-status.ts";
 

@@ -2,9 +2,9 @@
 // something has a ready pod, and nothing is stuck. Pure. It stays True in a healthy handover, and while
 // proxies may still be connecting to a new manager.
 import { PHASES } from "../../api/app-status.ts";
+import { ROUTE } from "../../mesh/contract/route-type.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { subsetText } from "../../mesh/ownership/words.ts";
-import { ROUTE } from "../../wire/route-type.ts";
 import { syncText } from "./converged.ts";
 import type { Counts } from "./counts.ts";
 import {

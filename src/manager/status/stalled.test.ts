@@ -82,7 +82,7 @@ describe("a wait", () => {
   });
 
   it.each([
-    ["SnapshotRefused", { problems: { route: ["too old"] } }, { connected: false }],
+    ["SnapshotRefused", { problems: { routes: ["too old"] } }, { connected: false }],
     ["OwnershipConflict", {}, { connected: false }],
     ["LockDenied", { lock: DENIED }, { connected: false }],
     ["LockNotNamed", { unnamedLock: { lockName: "op", resource: "configmaps" } }, { connected: false }],

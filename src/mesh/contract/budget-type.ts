@@ -25,13 +25,10 @@ export const shareSchema: z.ZodType<BudgetShare> = z.object({
 });
 const bodySchema = z.object({ shares: z.array(shareSchema).max(MAX_SHARES) });
 
-/** Far more than the shares of a pod take. */
-const MAX_BYTES = 1024 * 1024;
-
 export const BUDGET: ResourceType<BudgetResource> = {
   name: "budget",
   encode: ({ shares }) => encoded(shares),
-  decode: (body, head) => ({ ...head, shares: decodeJson(body, head, bodySchema, MAX_BYTES).shares }),
+  decode: (body, head) => ({ ...head, shares: decodeJson(body, head, bodySchema).shares }),
 };
 
 export function budgetDigest(shares: readonly BudgetShare[]): string {

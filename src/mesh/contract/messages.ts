@@ -1,8 +1,5 @@
-// The types of the messages in proto/ctrlmesh/v1/mesh.proto, the contract. A type of the route serves where
-// its fields are the same. Proto-loader would generate 34 files of types, without unions for a oneof.
-import type { CallerPolicy } from "../ownership/snapshot.ts";
-import type { ResourceMatch, RetainedClass } from "../ownership/table.ts";
-import type { SourceWords } from "../ownership/words.ts";
+// The types of the messages in proto/ctrlmesh/v1/mesh.proto, the contract. The bodies of
+// resources are bytes here. Proto-loader would generate 34 files of types, without unions for a oneof.
 
 export interface PodRef {
   readonly namespace: string;
@@ -166,61 +163,6 @@ export interface BacklogMessage {
   readonly heldNamespaces: number;
   /** Writes in flight that delay the proxy's acknowledgement. */
   readonly drainingWrites: number;
-}
-
-export interface RouteMessage {
-  readonly app: { readonly namespace: string; readonly name: string } | null;
-  readonly subset: string;
-  readonly podNamespace: string;
-  readonly lockName: string;
-  readonly callers: CallerPolicy | null;
-  readonly table: RouteTableMessage | null;
-  /** SHA-256 of the table's bytes, instead of the table. */
-  readonly tableHash: Uint8Array;
-  /** The guard of the route is `Warn`. */
-  readonly warnOnly: boolean;
-  readonly words: SourceWords | null;
-}
-
-export interface RouteDeltaMessage {
-  /** Namespaces that are new or that have another class than before. */
-  readonly classes: readonly NamespaceClassMessage[];
-  readonly removed: readonly string[];
-  readonly fenced: readonly string[];
-  readonly unfenced: readonly string[];
-}
-
-export interface RouteTableMessage {
-  readonly rules: readonly RuleMessage[];
-  readonly classes: readonly NamespaceClassMessage[];
-  readonly sharedResources: readonly ResourceMatch[];
-  readonly fenced: readonly string[];
-  readonly retained: readonly RetainedClassMessage[];
-}
-
-export interface RuleMessage {
-  /** The decoder returns a number, which this type omits, for a kind that this version does not know. */
-  readonly kind: "KIND_UNSPECIFIED" | "LIMIT" | "SUBSET" | "OBJECT_LIMIT" | "OBJECTS" | "FENCE" | "FENCE_MOVES" | "SHARDED";
-  readonly subset: string;
-  readonly resources: readonly ResourceMatch[];
-  readonly origin: string;
-  readonly terms: readonly LabelTermMessage[];
-}
-
-export interface LabelTermMessage {
-  readonly key: string;
-  readonly operator: string;
-  readonly values: readonly string[];
-}
-
-export interface NamespaceClassMessage {
-  readonly rules: readonly number[];
-  readonly namespaces: readonly string[];
-}
-
-export interface RetainedClassMessage {
-  readonly rules: RetainedClass["rules"];
-  readonly namespaces: readonly string[];
 }
 
 export interface CertificateRequestMessage {

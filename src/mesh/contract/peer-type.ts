@@ -27,13 +27,10 @@ const peerSchema: z.ZodType<PodPeer> = z.object({
 });
 const bodySchema = z.object({ peers: z.array(peerSchema) });
 
-/** Far more than an app of thousands of pods needs. */
-const MAX_BYTES = 8 * 1024 * 1024;
-
 export const PEERS: ResourceType<PeersResource> = {
   name: "peers",
   encode: ({ peers }) => encoded(peers),
-  decode: (body, head) => ({ ...head, peers: decodeJson(body, head, bodySchema, MAX_BYTES).peers }),
+  decode: (body, head) => ({ ...head, peers: decodeJson(body, head, bodySchema).peers }),
 };
 
 export function peersDigest(peers: readonly PodPeer[]): string {

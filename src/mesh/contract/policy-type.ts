@@ -1,9 +1,8 @@
 // Policies as a resource type. The body is JSON; the schemas of src/policy/policy.ts are its contract.
 // Invariant: a rule that is read can be enforced, and a problem says of every other rule why it cannot.
 import { z } from "zod";
-import { tryParseJson } from "../../base/json.ts";
 import { egressSchema, faultSchema, limitSchema, type PolicySet, type RuleOrigin, ruleName } from "../../policy/policy.ts";
-import { digestOf, headProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
+import { decodeJson, digestOf, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
 /** A proxy with this capability keeps the rules of single objects: see `keep`. */
 export const KEEPS_RULES = "policy-keep";
@@ -19,9 +18,6 @@ const keepSchema = z.array(z.string());
 const bodySchema = z.record(z.string(), z.array(z.unknown()));
 /** The part of a rule's origin that every version can read. */
 const originSchema = z.object({ origin: z.object({ uid: z.string(), name: z.string(), rule: z.string() }) });
-
-/** Far above what objects within their bounds compile to. */
-const MAX_BYTES = 16 * 1024 * 1024;
 
 export const POLICY: ResourceType<PolicyResource> = {
   name: "policy",
@@ -53,10 +49,7 @@ export interface ReadPolicies {
  * @throws ResourceInvalidError if the body is no policy set at all, or has a rule without a name
  */
 export function readPolicies(body: Uint8Array, head: Versioned): ReadPolicies {
-  const problems = headProblems(head);
-  const read = bodySchema.safeParse(body.length > MAX_BYTES ? undefined : tryParseJson(body));
-  if (!read.success) problems.push(`body: no JSON with lists of rules, of at most ${MAX_BYTES} bytes`);
-  if (problems.length > 0 || !read.success) throw new ResourceInvalidError(problems);
+  const problems: string[] = [];
   const unread: UnreadOrigin[] = [];
   const rulesOf = <R>(items: readonly unknown[] | undefined, schema: z.ZodType<R>, field: string): R[] =>
     (items ?? []).flatMap((item, index) => {
@@ -72,7 +65,7 @@ export function readPolicies(body: Uint8Array, head: Versioned): ReadPolicies {
       problems.push(`rule "${ruleName(origin)}": ${what.join(", ")}`);
       return [];
     });
-  const { limits, faults, egress, keep = [], ...others } = read.data;
+  const { limits, faults, egress, keep = [], ...others } = decodeJson(body, head, bodySchema);
   const kept = keepSchema.safeParse(keep);
   if (!kept.success) throw new ResourceInvalidError(["keep: must be a list of uids"]);
   const set: SentSet = {

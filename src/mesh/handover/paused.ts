@@ -10,7 +10,7 @@
 
 import { remember } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
-import { tableHash } from "../../wire/table-codec.ts";
+import { tableHash } from "../contract/table-json.ts";
 import { createClasses } from "../ownership/classes.ts";
 import type { AppRef, Snapshot } from "../ownership/snapshot.ts";
 import { classIn, limitsOf, namespacesOf, type RouteRule, type RouteTable } from "../ownership/table.ts";

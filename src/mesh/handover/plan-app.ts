@@ -3,7 +3,7 @@
 // compared once for all pods that enforce it.
 import { createHash } from "node:crypto";
 import { remember, rememberNames } from "../../base/remember.ts";
-import { type RouteContent, routeDigest } from "../../wire/route-type.ts";
+import { type RouteContent, routeDigest } from "../contract/route-type.ts";
 import { countNamespaces } from "../ownership/place-lists.ts";
 import type { AppRef, CallerPolicy, Guard, Snapshot } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";

@@ -23,7 +23,7 @@ const table = Buffer.from("table");
 const leads: ReportMessage = { leader: true };
 const of = (message: ProxyMessage): StreamEvent => ({ kind: "message", message });
 const [REGISTRATION, LEADS] = [of({ registration }), of({ report: leads })];
-const ACK = of({ ack: { type: "route", nonce: 1, version: 1 } });
+const ACK = of({ ack: { type: "routes", nonce: 1, version: 1 } });
 const promise = (epoch = 3) => of({ promise: { epoch, tables: [table] } });
 
 const DUE: StreamState = { kind: "registration-due" };
@@ -50,7 +50,7 @@ const fails = (status: StreamStatus, details: string) => [OVER, { kind: "fail", 
 
 describe("a stream without a registration", () => {
   it("is welcomed by its registration, and asked for tables", () => {
-    const welcome = { epoch: 3, wantedTables: [table], types: ["route", "policy", "peers"] };
+    const welcome = { epoch: 3, wantedTables: [table], types: ["routes", "policy", "peers"] };
     expect(stepped(DUE, REGISTRATION, { wantedTables: () => [table] })).toEqual([
       { ...WELCOMED, reports: [] },
       { kind: "welcome", message: { welcome } },

@@ -2,10 +2,10 @@
 // Invariants: a registration counts only after the proxy has promised not to follow an older leader; a
 // replica that no longer leads sends nothing; the first message is the stream's only registration.
 import type { Transition } from "../../base/machine.ts";
-import { ROUTE } from "../../wire/route-type.ts";
 import type { ManagerMessage, ProxyMessage, RegistrationMessage, ReportMessage } from "../contract/messages.ts";
 import { PEERS } from "../contract/peer-type.ts";
 import { POLICY } from "../contract/policy-type.ts";
+import { ROUTE } from "../contract/route-type.ts";
 
 export type ProxyVerdict =
   | { readonly kind: "serve" }

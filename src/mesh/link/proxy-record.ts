@@ -2,8 +2,8 @@
 // Pure. Invariants: only a registration and an acknowledgement reduce what a proxy may be enforcing; in a new
 // epoch every proxy may be enforcing anything until it registers again.
 
-import { ROUTE } from "../../wire/route-type.ts";
 import { NO_REPORTS, type Reports } from "../contract/messages.ts";
+import { ROUTE } from "../contract/route-type.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import { createDelivery, type Delivery, withoutStream } from "./delivery.ts";
 

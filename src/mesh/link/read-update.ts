@@ -1,9 +1,9 @@
 // Reads an update of the routes and decides whether this proxy may enforce them. Pure. Invariant: what is
 // taken is for this pod's namespace, and is not older than what is in force.
 import { errorMessage, isMeshError, MeshError } from "../../base/errors.ts";
-import { ROUTE } from "../../wire/route-type.ts";
 import type { ResourceMessage, UpdateMessage } from "../contract/messages.ts";
 import { ResourceInvalidError } from "../contract/resource-type.ts";
+import { ROUTE } from "../contract/route-type.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 
 export type ReadUpdate =

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
+import { tableFromBytes } from "../../../test/support/route-table.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { CAPABILITIES } from "../../../test/support/updates.ts";
-import { claimedRoute } from "../../wire/route-type.ts";
-import { tableFromBytes, tableHash } from "../../wire/table-codec.ts";
 import type { ResourceMessage } from "../contract/messages.ts";
+import { claimedRoute } from "../contract/route-type.ts";
+import { tableHash } from "../contract/table-json.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import { type Claims, MAX_IN_DOUBT } from "./proxy-routes.ts";
 import { greetingOf } from "./registration.ts";

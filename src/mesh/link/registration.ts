@@ -2,9 +2,9 @@
 // hash. The Welcome asks for the tables that the manager does not know. Pure. Invariant: the manager grants
 // by it, so it never claims less than the proxy may hold, and is never read as less.
 
-import { namedRoute } from "../../wire/route-type.ts";
-import { tableHash, tableToBytes } from "../../wire/table-codec.ts";
 import type { RegistrationMessage, ResourceMessage, RouteClaimsMessage } from "../contract/messages.ts";
+import { namedRoute } from "../contract/route-type.ts";
+import { tableHash, tableToBytes } from "../contract/table-json.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
 import type { RouteClaims } from "./proxy-record.ts";

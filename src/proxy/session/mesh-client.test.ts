@@ -38,7 +38,7 @@ type Place =
 const registration: RegistrationMessage = {
   pod: { namespace: "shop", name: "shop-0", uid: "" },
   proxyVersion: "1.2.3",
-  capabilities: ["type:route"],
+  capabilities: ["type:routes"],
   streamNumber: 1,
   epoch: 0,
   route: null,
@@ -97,7 +97,7 @@ function setup(places: Record<string, Place>, random = () => 0.999, replicaOf = 
   const client = createMeshClient({
     manager: "service",
     access: { pass: () => identity.access.pass() },
-    handlers: { route: { capabilities: [], take: ({ resource }) => void taken.push(resource?.version ?? 0) } },
+    handlers: { routes: { capabilities: [], take: ({ resource }) => void taken.push(resource?.version ?? 0) } },
     reports: () => [],
     registration: async () => ({ registration: proxySide.registration, tablesFor: () => [] }),
     promise: async () => proxySide.canPromise,
@@ -388,6 +388,6 @@ it("has followed a leader until that named another one", async () => {
   expect(client.managerAwayMs).toBe(5_000);
 });
 
-function updateOf(version: number, type = "route"): { readonly update: UpdateMessage } {
+function updateOf(version: number, type = "routes"): { readonly update: UpdateMessage } {
   return { update: { nonce: version, resource: { type, version, digest: "d", body: Buffer.alloc(0) }, baseDigest: "" } };
 }

@@ -83,7 +83,7 @@ describe("policies that come", () => {
     await send({ kind: "deny" });
     await take(Buffer.from('{"limits":[{}],"faults":3}'));
     expect(verdict()).toBe("refused");
-    expect(answers.at(-1)).toMatch(/^body: /);
+    expect(answers.at(-1)).toMatch(/^faults: /);
     await take(bodyOf({ limits: [{}] }));
     expect(verdict()).toBe("refused");
     expect(answers.at(-1)).toMatch(/^limits\.0: origin: /);

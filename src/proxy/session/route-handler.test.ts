@@ -1,20 +1,21 @@
 import { expect, it } from "vitest";
 import { startRouteHandler } from "../../../test/support/route-handler.ts";
+import { readBody } from "../../../test/support/route-table.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { deltaUpdate, wholeUpdate } from "../../../test/support/updates.ts";
-import type { RouteDeltaMessage, UpdateMessage } from "../../mesh/contract/messages.ts";
+import type { UpdateMessage } from "../../mesh/contract/messages.ts";
+import { TABLE_DELTA, type TableDelta } from "../../mesh/contract/table-delta.ts";
 import { OWN_WRITES_MS } from "../../mesh/link/own-writes.ts";
 import { readViewOf, type Snapshot } from "../../mesh/ownership/snapshot.ts";
-import { ROUTE_DELTA_MESSAGE } from "../../wire/load-proto.ts";
 
 const NAMES = Array.from({ length: 20 }, (_, index) => `n${index}`);
 const before = routes(1, { blue: ["a"], defaultSubset: NAMES });
 const after = routes(2, { blue: ["a", "b"], defaultSubset: NAMES });
 
 /** The delta with another content. */
-function spoilt(update: UpdateMessage, more: Partial<RouteDeltaMessage>): UpdateMessage {
+function spoilt(update: UpdateMessage, more: Partial<TableDelta>): UpdateMessage {
   if (update.resource === null) throw new Error("a resource was expected");
-  const body = ROUTE_DELTA_MESSAGE.encode({ ...ROUTE_DELTA_MESSAGE.decode(update.resource.body), ...more });
+  const body = Buffer.from(JSON.stringify({ ...TABLE_DELTA.parse(readBody(update.resource.body)), ...more }));
   return { ...update, resource: { ...update.resource, body } };
 }
 
@@ -46,8 +47,7 @@ function setup() {
     answered,
     takeUpdate,
     take: (snapshot: Snapshot, nonce: number) => takeUpdate(wholeUpdate(snapshot, nonce)),
-    takeDelta: (nonce: number, more: Partial<RouteDeltaMessage> = {}) =>
-      takeUpdate(spoilt(deltaUpdate(before, after, nonce), more)),
+    takeDelta: (nonce: number, more: Partial<TableDelta> = {}) => takeUpdate(spoilt(deltaUpdate(before, after, nonce), more)),
   };
 }
 
@@ -83,7 +83,7 @@ it("asks for the whole if the delta does not fit a base of the same digest", asy
   take(before, 1);
   await clock.flush();
   takeDelta(2, { removed: ["never-there"] });
-  takeDelta(3, { classes: [{ rules: [9], namespaces: ["b"] }] });
+  takeDelta(3, { classes: [{ rules: [9], places: ["b"] }] });
   expect(answered).toEqual(["ack 1", "whole 2", "whole 3"]);
   expect(enforcer.current?.snapshot.version).toBe(1);
 });

@@ -1,10 +1,11 @@
-// The handler of the resource type "route": carries out what the core decides about each update
+// The handler of the resource type "routes": carries out what the core decides about each update
 // (src/mesh/link/proxy-routes.ts), with the enforcer, the snapshot file and timers.
 import { onAbort } from "../../base/abort.ts";
 import type { Timer } from "../../base/clock.ts";
 import { runMachine } from "../../base/machine.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { PodRef, UpdateMessage } from "../../mesh/contract/messages.ts";
+import { ROUTE } from "../../mesh/contract/route-type.ts";
 import {
   type Claims,
   heldClaims,
@@ -18,7 +19,6 @@ import {
 import { readUpdate } from "../../mesh/link/read-update.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
-import { ROUTE } from "../../wire/route-type.ts";
 import type { Enforcer } from "./enforcer.ts";
 import type { LastWrites } from "./last-writes.ts";
 import type { Answers } from "./resource-handler.ts";

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { PodRef } from "../../mesh/contract/messages.ts";
+import { ROUTE, routeFromJson } from "../../mesh/contract/route-type.ts";
 import type { MovesMemory } from "../../mesh/moves/stored-moves.ts";
 import {
   LOST_MOVES,
@@ -15,7 +16,6 @@ import {
   type StoredMoves,
 } from "../../mesh/moves/stored-moves.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
-import { ROUTE } from "../../wire/route-type.ts";
 import { isSamePod, OWNER, type StateFolder } from "../state/state-folder.ts";
 import type { LockMemory, StoredLock } from "./memory.ts";
 
@@ -94,7 +94,7 @@ export function createSnapshotFile(
       const changesBefore = changes;
       const saved = await slot.save(() => ({
         text: () => snapshotToJson(snapshot, pod, lock, isAllShown ? readMoves() : LOST_MOVES),
-        onFullDisk: { less: toJson(pod, null, snapshot, lock) },
+        onFullDisk: { less: toJson(pod, "null", snapshot, lock) },
       }));
       if (saved.is === "stored" && changes === changesBefore) {
         await unsaved.remove().catch(() => undefined);
@@ -110,7 +110,7 @@ export function createSnapshotFile(
 
 export type LockState = Pick<StoredLock, "closed" | "longestLeaseMs">;
 
-const FORMAT = 3;
+const FORMAT = 4;
 const MAX_LEASE_MS = 3_600_000;
 
 const LEASE_MS = z
@@ -121,8 +121,8 @@ const LEASE_MS = z
 const CONTENT = z.object({
   format: z.literal(FORMAT),
   pod: OWNER,
-  /** Null if the disk had no room for the snapshot. The body is in base64. */
-  route: z.object({ version: z.number().nonnegative(), digest: z.string(), body: z.string() }).nullable(),
+  /** Null if the disk had no room for the snapshot. The body is that of the resource. */
+  route: z.object({ version: z.number().nonnegative(), digest: z.string(), body: z.unknown() }).nullable(),
   lock: z.object({
     lockName: z.string(),
     subset: z.string(),
@@ -143,20 +143,16 @@ interface Stored {
 
 export function snapshotToJson(snapshot: Snapshot, pod: PodRef, lock?: LockState, moves?: StoredMoves): string {
   const { version, digest } = snapshot;
-  const route = { version, digest, body: Buffer.from(ROUTE.encode(snapshot)).toString("base64") };
+  const head = JSON.stringify({ version, digest });
+  const route = `${head.slice(0, -1)},"body":${Buffer.from(ROUTE.encode(snapshot)).toString()}}`;
   return toJson(pod, route, snapshot, lock, moves && movesToContent(moves));
 }
 
-function toJson(
-  pod: PodRef,
-  route: FileContent["route"],
-  { lockName, subset }: Snapshot,
-  state?: LockState,
-  moves?: MovesContent,
-): string {
+/** @param route in JSON */
+function toJson(pod: PodRef, route: string, { lockName, subset }: Snapshot, state?: LockState, moves?: MovesContent): string {
   const lock = { lockName, subset, closed: state?.closed ?? null, longestLeaseMs: state?.longestLeaseMs };
-  const content: FileContent = { format: FORMAT, pod, route, lock, moves };
-  return JSON.stringify(content);
+  const content: Omit<FileContent, "route"> = { format: FORMAT, pod, lock, moves };
+  return `${JSON.stringify(content).slice(0, -1)},"route":${route}}`;
 }
 
 /** @throws MeshError `SNAPSHOT_FILE` for unreadable text or another pod's, `RESOURCE_INVALID` for problems */
@@ -168,7 +164,7 @@ export function storedFromJson(text: string, pod: PodRef): Stored {
       `reading stored snapshot: it belongs to pod ${owner.namespace}/${owner.name} (${owner.uid})`,
     );
   }
-  const snapshot = route === null ? undefined : ROUTE.decode(Buffer.from(route.body, "base64"), route);
+  const snapshot = route === null ? undefined : routeFromJson(route.body, route);
   if (snapshot !== undefined && snapshot.podNamespace !== pod.namespace)
     throw new MeshError("SNAPSHOT_FILE", `reading stored snapshot: it is for a pod in namespace ${snapshot.podNamespace}`);
   return {

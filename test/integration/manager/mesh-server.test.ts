@@ -1,4 +1,5 @@
 // The mesh server over real sockets: what one proxy does, or does not do, must not touch the others.
+
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ServerHttp2Stream } from "node:http2";
 import { connect } from "node:net";
@@ -11,19 +12,19 @@ import { createMeshServer, type MeshServer } from "../../../src/manager/server/m
 import { createProxyRegistry, type ProxyRegistry } from "../../../src/manager/server/proxy-registry.ts";
 import type { Leadership } from "../../../src/manager/server/proxy-stream.ts";
 import type { ManagerMessage } from "../../../src/mesh/contract/messages.ts";
+import { ROUTE } from "../../../src/mesh/contract/route-type.ts";
+import { TABLE_DELTA } from "../../../src/mesh/contract/table-delta.ts";
+import { tableHash, tableToBytes } from "../../../src/mesh/contract/table-json.ts";
 import { rulesOf } from "../../../src/mesh/handover/plan-app.ts";
 import type { PodKey } from "../../../src/mesh/handover/proxy-facts.ts";
 import type { ProxyVerdict } from "../../../src/mesh/link/manager-stream.ts";
 import { greetingOf } from "../../../src/mesh/link/registration.ts";
 import type { Snapshot } from "../../../src/mesh/ownership/snapshot.ts";
-import { ROUTE_DELTA_MESSAGE } from "../../../src/wire/load-proto.ts";
-import { ROUTE } from "../../../src/wire/route-type.ts";
-import { tableHash, tableToBytes } from "../../../src/wire/table-codec.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock, type FakeClock } from "../../support/fake-clock.ts";
 import { createFakeIdentity } from "../../support/fake-identity.ts";
 import { byteFrames, callFrame, PREFACE } from "../../support/http2-frames.ts";
-import { snapshot, subset, table } from "../../support/route-table.ts";
+import { readBody, snapshot, subset, table } from "../../support/route-table.ts";
 import { openProxy, openStuckProxy, registrationOf, type ScriptedProxy } from "../../support/scripted-proxy.ts";
 import { CAPABILITIES, routeAck, snapshotIn } from "../../support/updates.ts";
 
@@ -93,7 +94,7 @@ describe("a proxy", () => {
     publish("shop/p", wide(1));
     await eventually(() => updatesOf(proxy).length === 1);
     const [sent] = updatesOf(proxy);
-    expect(sent).toMatchObject({ resource: { type: "route", version: 1, digest: wide(1).digest }, baseDigest: "" });
+    expect(sent).toMatchObject({ resource: { type: "routes", version: 1, digest: wide(1).digest }, baseDigest: "" });
     expect(sent && snapshotIn(sent).table.classOf.size).toBe(names.length);
     proxy.send({ ack: routeAck(sent?.nonce ?? 0, 1) });
     await eventually(() => registry.facts("shop/p")?.acknowledged?.version === 1);
@@ -109,9 +110,7 @@ describe("a proxy", () => {
     await eventually(() => updatesOf(proxy).length === 2);
     const sent = updatesOf(proxy).at(-1);
     expect(sent?.baseDigest).toBe(wide(1).digest);
-    expect(ROUTE_DELTA_MESSAGE.decode(sent?.resource?.body ?? Buffer.alloc(0))).toMatchObject({
-      classes: [{ namespaces: [names[0]] }],
-    });
+    expect(TABLE_DELTA.parse(readBody(sent?.resource?.body))).toMatchObject({ classes: [{ places: [names[0]] }] });
   });
 });
 
@@ -143,7 +142,7 @@ describe("epochs", () => {
     proxy.send({ report: { leader: true } });
     await eventually(() => kinds(proxy).includes("welcome"));
     expect(proxy.received).toEqual([
-      { message: "welcome", welcome: { epoch: 3, wantedTables: [], types: ["route", "policy", "peers"] } },
+      { message: "welcome", welcome: { epoch: 3, wantedTables: [], types: ["routes", "policy", "peers"] } },
     ]);
     expect(registry.facts("shop/p")).toBeUndefined();
     proxy.send({ promise: { epoch: 3, tables: [] } });

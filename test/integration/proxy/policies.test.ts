@@ -348,7 +348,7 @@ it("an open breaker outlives kill -9 and the manager, and closes when a person a
 });
 
 it("a new proxy serves nothing before its policies have come once, if the manager sends some", async () => {
-  const young = await startPolicedProxy(["route", "policy"]);
+  const young = await startPolicedProxy(["routes", "policy"]);
   try {
     await young.route(OWN_A);
     expect(await young.readyz()).toMatchObject({ status: 500, text: expect.stringMatching(/^no policies from the manager yet/) });

@@ -7,15 +7,15 @@ import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { createRegistry } from "../../../src/base/metrics.ts";
 import type { ResourceMessage } from "../../../src/mesh/contract/messages.ts";
+import { claimedRoute } from "../../../src/mesh/contract/route-type.ts";
 import { INHERITED_WRITES_MS } from "../../../src/mesh/link/proxy-routes.ts";
 import type { Snapshot } from "../../../src/mesh/ownership/snapshot.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
 import { LEASE_MS } from "../../../src/proxy/session/stream-ledger.ts";
 import { createStateFolder } from "../../../src/proxy/state/state-folder.ts";
-import { claimedRoute } from "../../../src/wire/route-type.ts";
-import { tableFromBytes } from "../../../src/wire/table-codec.ts";
 import { eventually } from "../../support/eventually.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
+import { tableFromBytes } from "../../support/route-table.ts";
 import { type ManagerOptions, type ScriptedManager, startManager } from "../../support/scripted-manager.ts";
 import { routes } from "../../support/test-routes.ts";
 import { CAPABILITIES, deltaUpdate, wholeUpdate } from "../../support/updates.ts";
@@ -111,7 +111,7 @@ describe("a proxy's session", () => {
     send(manager, routes(2, {}), 2, NO_BODY);
     send(manager, routes(3, {}, { podNamespace: "elsewhere" }), 3);
     await eventually(() => nacks(manager).length === 2);
-    expect(nacks(manager)[0]?.problems.join()).toMatch(/digest.*table/);
+    expect(nacks(manager)[0]?.problems.join()).toMatch(/digest.*body/);
     expect(nacks(manager)[1]?.problems.join()).toContain("elsewhere");
     expect(session.current?.snapshot.version).toBe(1);
     expect(await metric("ctrlmesh_proxy_snapshot_rejected_total")).toContain(
@@ -164,7 +164,7 @@ describe("a proxy's session", () => {
     await eventually(() => registrations(manager).length === 2);
     expect(registrations(manager)[1]?.route).toMatchObject({
       version: 2,
-      acknowledged: { type: "route", version: 1, digest: "digest-1" },
+      acknowledged: { type: "routes", version: 1, digest: "digest-1" },
       inDoubt: [{ version: 2, digest: "digest-2" }],
     });
     // Route updates arrive meanwhile. They do not make the acknowledgement come earlier.

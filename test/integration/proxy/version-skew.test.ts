@@ -11,15 +11,15 @@ import { createMeshServer } from "../../../src/manager/server/mesh-server.ts";
 import { createProxyRegistry } from "../../../src/manager/server/proxy-registry.ts";
 import { POLICY, policiesDigest } from "../../../src/mesh/contract/policy-type.ts";
 import type { ResourceType, Versioned } from "../../../src/mesh/contract/resource-type.ts";
+import { ROUTE } from "../../../src/mesh/contract/route-type.ts";
 import { NO_POLICIES } from "../../../src/policy/policy.ts";
 import { createSession } from "../../../src/proxy/session/create-session.ts";
 import { createStateFolder } from "../../../src/proxy/state/state-folder.ts";
-import { ROUTE } from "../../../src/wire/route-type.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startManager } from "../../support/scripted-manager.ts";
 import { openProxy, registrationOf } from "../../support/scripted-proxy.ts";
 import { routes } from "../../support/test-routes.ts";
-import { routeAck, wholeUpdate } from "../../support/updates.ts";
+import { claimsOf, routeAck, wholeUpdate } from "../../support/updates.ts";
 
 const REST = Array.from({ length: 50 }, (_, index) => `n${index}`);
 /** A resource type that only this test's manager supports. */
@@ -79,23 +79,25 @@ it("a proxy without deltas gets whole routes, and an unsupported resource type b
     registry.publish("shop/old", ROUTE, routes(version, { blue: ["a", `b${version}`], defaultSubset: REST }));
     const updates = () => proxy.received.flatMap((message) => ("update" in message ? [message.update] : []));
     await eventually(() => updates().length === version);
-    expect(updates().at(-1)).toMatchObject({ baseDigest: "", resource: { type: "route", version } });
+    expect(updates().at(-1)).toMatchObject({ baseDigest: "", resource: { type: "routes", version } });
     proxy.send({ ack: routeAck(updates().at(-1)?.nonce ?? 0, version) });
     await eventually(() => registry.facts("shop/old")?.acknowledged?.version === version);
   }
   expect(registry.facts("shop/old")?.problems).toEqual({ egress: ['the proxy does not support resource type "egress"'] });
 });
 
-it("a proxy that supports no resource type gets no update, and its facts have the problem", async () => {
+it("a proxy from before routes were JSON gets no update, may hold anything, and its facts have the problem", async () => {
   const { registry, endpoint } = await startServer();
   const proxy = openProxy(endpoint);
   stops.push(() => proxy.close());
-  proxy.send(registrationOf("other", { capabilities: [] }));
+  const acknowledged = { type: "route", version: 1, digest: "d", body: Buffer.from([0x0a, 0]) };
+  proxy.send(registrationOf("other", { capabilities: ["type:route"], route: { ...claimsOf(), version: 1, acknowledged } }));
   await eventually(() => registry.facts("shop/other")?.connected === true);
   registry.publish("shop/other", ROUTE, routes(1, { blue: ["a"] }));
   expect(registry.facts("shop/other")).toMatchObject({
     outstanding: undefined,
-    problems: { route: ['the proxy does not support resource type "route"'] },
+    mayHoldMore: true,
+    problems: { routes: ['the proxy does not support resource type "routes"'] },
   });
 });
 

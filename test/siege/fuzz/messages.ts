@@ -128,7 +128,7 @@ const POD = { namespace: "tenant", name: "fake-0", uid: "", token: "" };
 const PROXY_MESSAGES: readonly ProxyMessage[] = [
   registrationWith(POD, tableOf("small")),
   { promise: { epoch: 2 ** 40, tables: [tableOf("small").bytes] } },
-  { ack: { type: "route", nonce: 1, version: 2 ** 50 } },
+  { ack: { type: "routes", nonce: 1, version: 2 ** 50 } },
   { nack: { type: "policy", nonce: 0, version: 1, problems: ["a", "\u0000"], needsWhole: true } },
   { report: { backlog: { heldNamespaces: 4_294_967_295, drainingWrites: 1 } } },
   { report: { webhookProblem: "x".repeat(5_000) } },

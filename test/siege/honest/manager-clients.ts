@@ -68,7 +68,7 @@ export function managerClients(world: World): HonestClient[] {
 async function register(endpoint: string, access: object, pod: FakePod, signal: AbortSignal): Promise<void> {
   const proxy = openProxy(endpoint, access);
   const { namespace, name, uid } = pod;
-  const facts = { proxyVersion: "siege", capabilities: ["type:route"], streamNumber: Date.now(), epoch: 0, route: claimsOf() };
+  const facts = { proxyVersion: "siege", capabilities: ["type:routes"], streamNumber: Date.now(), epoch: 0, route: claimsOf() };
   proxy.send({ registration: { pod: { namespace, name, uid }, ...facts } });
   try {
     await eventually(

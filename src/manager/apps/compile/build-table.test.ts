@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { tableHash } from "../../../mesh/contract/table-json.ts";
 import type { RouteTable } from "../../../mesh/ownership/table.ts";
-import { tableHash } from "../../../wire/table-codec.ts";
 import { buildTable, type EarlierTable } from "./build-table.ts";
 import type { NamespaceFacts, RouteSpec } from "./route-spec.ts";
 

@@ -5,21 +5,22 @@ import {
   limit,
   objectLimit,
   objects,
+  readBody,
   retained,
   sharded,
   snapshot,
   subset,
   table,
+  tableFromBytes,
+  tableToJson,
   unreportedFence,
-} from "../../test/support/route-table.ts";
-import type { RouteMessage } from "../mesh/contract/messages.ts";
-import { ResourceInvalidError, type Versioned } from "../mesh/contract/resource-type.ts";
-import type { Snapshot } from "../mesh/ownership/snapshot.ts";
-import type { RouteRule, RouteTable } from "../mesh/ownership/table.ts";
-import { snapshotToJson, storedFromJson } from "../proxy/session/snapshot-file.ts";
-import { ROUTE_MESSAGE } from "./load-proto.ts";
+} from "../../../test/support/route-table.ts";
+import { snapshotToJson, storedFromJson } from "../../proxy/session/snapshot-file.ts";
+import type { Snapshot } from "../ownership/snapshot.ts";
+import type { RouteRule, RouteTable } from "../ownership/table.ts";
+import { ResourceInvalidError, type Versioned } from "./resource-type.ts";
 import { claimedRoute, namedRoute, ROUTE, type RouteContent, routeDigest } from "./route-type.ts";
-import { hashBytes, tableFromBytes, tableHash, tableToBytes } from "./table-codec.ts";
+import { hashBytes, tableHash, tableToBytes } from "./table-json.ts";
 
 const maps = group("", "configmaps");
 const routes = table(
@@ -37,84 +38,103 @@ const routes = table(
 const whole = snapshot(routes, { subset: "canary" });
 const POD = { namespace: "shop", name: "p", uid: "u" };
 
-function problemsOf(message: RouteMessage, head: Versioned = whole): readonly string[] {
+function problemsOf(body: object, head: Versioned = whole): readonly string[] {
   try {
-    ROUTE.decode(ROUTE_MESSAGE.encode(message), head);
+    ROUTE.decode(Buffer.from(JSON.stringify(body)), head);
     return [];
   } catch (error) {
     if (error instanceof ResourceInvalidError) return error.problems;
     throw error;
   }
 }
-const message = () => ROUTE_MESSAGE.decode(ROUTE.encode(whole));
-const withRules = (...rules: object[]) => {
-  const { table: sent } = message();
-  return { ...message(), table: { ...sent, rules, classes: [] } } as unknown as RouteMessage;
-};
+const body = () => readBody(ROUTE.encode(whole)) as object;
+const withTable = (part: object) => ({ ...body(), table: { ...tableToJson(routes), ...part } });
+const withRules = (...rules: object[]) => withTable({ rules, classes: [] });
 
 describe("a route as bytes", () => {
   it("decodes to an equal route", () => {
     expect(ROUTE.decode(ROUTE.encode(whole), whole)).toEqual(whole);
   });
 
-  it("is refused with every problem at once", () => {
-    const bad = {
-      ...message(),
-      app: null,
-      podNamespace: "",
-      table: {
-        rules: [{ kind: "SUBSET" as const, subset: "", resources: [], origin: "", terms: [] }],
-        classes: [
-          { rules: [4], namespaces: ["a"] },
-          { rules: [], namespaces: ["a"] },
-        ],
-        sharedResources: [],
-        fenced: [],
-        retained: [],
-      },
-    };
+  it("may have fields that this version does not know, also in its table and rules", () => {
+    const rules = tableToJson(routes).rules.map((rule) => ({ ...rule, another: 1 }));
+    const newer = { ...withTable({ rules, another: [1] }), another: {} };
+    expect(ROUTE.decode(Buffer.from(JSON.stringify(newer)), whole)).toEqual(whole);
+  });
+
+  it("is refused with every problem of its form, and every contradiction in a table of the right form", () => {
+    const rule = { kind: "subset", subset: "", resources: [], origin: "" };
+    const bad = { ...withRules(rule), app: { namespace: "shop", name: "" }, podNamespace: "" };
     expect(problemsOf(bad, { version: 0, digest: "" })).toEqual([
       "version: 0 is not positive",
       "digest: missing",
-      "app: missing",
+      "app.name: missing",
       "podNamespace: missing",
-      "table.rules[0].subset: missing",
-      "table.classes[0].rules: 4 is no rule, there are 1",
-      'table.classes[1].namespaces: "a" is in two classes',
+      "table.rules.0.subset: missing",
     ]);
-    expect(problemsOf({ ...message(), table: null })).toEqual(["table: missing"]);
-    expect(() => ROUTE.decode(Buffer.from([0xff]), whole)).toThrow(ResourceInvalidError);
+    const classes = [
+      { rules: [9], places: ["a"] },
+      { rules: [], places: ["a"] },
+    ];
+    const retainedTwice = [
+      { rules: [], places: ["b"] },
+      { rules: [], places: ["b"] },
+    ];
+    expect(problemsOf({ ...withTable({ classes, retained: retainedTwice }), podNamespace: "" })).toEqual([
+      "podNamespace: missing",
+      "table.classes.0.rules: 9 is no rule, there are 6",
+      'table.classes.1.places: "a" is in two classes',
+      'table.retained.1.places: "b" is in two classes',
+    ]);
+    expect(problemsOf({ ...body(), table: undefined })).toEqual([expect.stringMatching(/^table: /)]);
+    expect(problemsOf({ ...body(), guard: "Never" })).toEqual(["guard: not known to this version"]);
+    for (const bytes of ["", "{", "null", "[]", Buffer.from([0xff])]) {
+      expect(() => ROUTE.decode(Buffer.from(bytes), whole)).toThrow(ResourceInvalidError);
+    }
   });
 
   it("is refused with the problems of a rule on labels", () => {
     const term = { key: "tier", operator: "in", values: ["gold"] };
-    const rule = { kind: "OBJECTS", subset: "canary", resources: [maps], origin: "", terms: [term] };
+    const rule = { kind: "objects", subset: "canary", resources: [maps], origin: "", term };
     const problemsWith = (...rules: object[]) => problemsOf(withRules(...rules));
-    expect(problemsWith(rule, { ...rule, terms: [] })).toEqual(["table.rules[1].terms: must be one, are 0"]);
+    expect(problemsWith(rule, { ...rule, term: undefined })).toEqual([expect.stringMatching(/^table.rules.1.term: /)]);
     expect(problemsWith({ ...rule, subset: "", resources: [] })).toEqual([
-      "table.rules[0].subset: missing",
-      "table.rules[0].resources: missing",
+      "table.rules.0.subset: missing",
+      "table.rules.0.resources: missing",
     ]);
-    expect(problemsWith({ ...rule, terms: [{ ...term, operator: "gt" }] })).toEqual([
-      'table.rules[0].terms[0].operator: "gt" is not known to this proxy',
+    expect(problemsWith({ ...rule, term: { ...term, operator: "gt" } })).toEqual([
+      "table.rules.0.term.operator: not known to this version",
     ]);
-    expect(problemsWith({ ...rule, terms: [{ ...term, values: [], key: "" }] })).toEqual([
-      "table.rules[0].terms[0].key: missing",
-      "table.rules[0].terms[0].values: in needs some",
+    const terms = [term, { ...term, values: [], key: "" }, { ...term, operator: "exists" }];
+    expect(problemsWith({ ...rule, kind: "object-limit", terms })).toEqual([
+      "table.rules.0.terms.1.key: missing",
+      "table.rules.0.terms.1.values: only in and notin take some, and need some",
+      "table.rules.0.terms.2.values: only in and notin take some, and need some",
     ]);
   });
 
   it("is refused if a sharded rule names nothing, or is not the first rule", () => {
-    const rule = { kind: "SHARDED", subset: "", resources: [maps], origin: "", terms: [] };
-    expect(problemsOf(withRules({ ...rule, resources: [] }))).toEqual(["table.rules[0].resources: missing"]);
-    expect(problemsOf(withRules(rule, rule))).toEqual(["table.rules: SHARDED must be the first rule"]);
+    const rule = { kind: "sharded", resources: [maps], origin: "" };
+    expect(problemsOf(withRules({ ...rule, resources: [] }))).toEqual(["table.rules.0.resources: missing"]);
+    expect(problemsOf(withRules(rule, rule))).toEqual(["table.rules: sharded must be the first rule"]);
   });
 
-  it("is refused if a rule has a kind that only a newer manager knows", () => {
-    const rule = { subset: "", resources: [], origin: "", terms: [] };
-    expect(problemsOf(withRules({ ...rule, kind: 9 }))).toEqual(["table.rules[0].kind: 9 is not known to this proxy"]);
-    expect(problemsOf(withRules({ ...rule, kind: "KIND_UNSPECIFIED" }))).toEqual([
-      "table.rules[0].kind: KIND_UNSPECIFIED is not known to this proxy",
+  it("is refused if a rule has a kind, or a fence a cause, that only a newer manager knows", () => {
+    const rule = { kind: "fence", because: "moves", resources: [maps], origin: "" };
+    expect(problemsOf(withRules(rule))).toEqual([]);
+    expect(problemsOf(withRules({ ...rule, kind: "newer" }))).toEqual(["table.rules.0.kind: not known to this version"]);
+    expect(problemsOf(withRules({ ...rule, kind: undefined }))).toEqual(["table.rules.0.kind: not known to this version"]);
+    expect(problemsOf(withRules({ ...rule, because: "newer" }))).toEqual(["table.rules.0.because: not known to this version"]);
+  });
+
+  it("has one problem for a list of the wrong items, since a body may have a million", () => {
+    const wrong = { classes: [1, 2], fenced: [1, 2], sharedResources: [[], 1], rules: [null, null], retained: "x" };
+    expect(problemsOf(withTable(wrong))).toEqual([
+      "table.rules: must be a list of objects",
+      "table.classes: must be a list of objects",
+      expect.stringMatching(/^table.sharedResources/),
+      "table.fenced: must be a list of strings",
+      "table.retained: must be a list of objects",
     ]);
   });
 });
@@ -232,30 +252,10 @@ const FILLED: Filled<RouteContent> = {
   },
 };
 
-describe("a route with every field set, at every level", () => {
-  const body = ROUTE.encode({ ...FILLED, version: 1, digest: "d" });
-  it("decodes to an equal route", () => {
-    expect(ROUTE.decode(body, { version: 1, digest: "d" })).toEqual({ ...FILLED, version: 1, digest: "d" });
-  });
-  it("fills every field of the contract", () => {
-    expect(emptyFields([ROUTE_MESSAGE.decode(body)])).toEqual(["tableHash"]); // which replaces the table
-  });
+it("a route with every field set, at every level, decodes to an equal route", () => {
+  const filled = { ...FILLED, version: 1, digest: "d" };
+  expect(ROUTE.decode(ROUTE.encode(filled), filled)).toEqual(filled);
 });
-
-/**
- * The fields that are empty in all of the messages, by path. The loader gives fields without a value their
- * default.
- */
-function emptyFields(messages: readonly object[], path = ""): string[] {
-  const names = new Set(messages.flatMap((each) => Object.keys(each)));
-  return [...names].flatMap((name) => {
-    const values = messages.flatMap((each): unknown => each[name as keyof typeof each]);
-    const full = values.filter((value) => Boolean(value) && !(Buffer.isBuffer(value) && value.length === 0));
-    if (full.length === 0) return [path + name];
-    const nested = full.filter((value) => typeof value === "object" && !Buffer.isBuffer(value));
-    return emptyFields(nested as object[], `${path}${name}.`);
-  });
-}
 
 it("a proxy of an older version, which does not know the words of messages, claims the digest that it was sent", () => {
   const route = { ...FILLED, version: 1, digest: routeDigest(FILLED) };
@@ -270,13 +270,13 @@ it("a registration names the table by a hash that does not depend on the numbers
     classOf: new Map([...routes.classOf].map(([name, index]) => [name, routes.classes.length - index])),
   };
   const named = namedRoute(whole);
-  expect(named).toMatchObject({ type: "route", version: 1, digest: "digest-1" });
+  expect(named).toMatchObject({ type: "routes", version: 1, digest: "digest-1" });
   expect(claimedRoute(named).tableHash).toEqual(tableHash(renumbered));
   expect(routeDigest({ ...whole, table: renumbered })).toBe(routeDigest(whole));
   expect(() => claimedRoute(named).withTable(undefined)).toThrow("table: missing");
 });
 
-it("the hash of a table is that of its bytes, also for tables that share their beginning", () => {
+it("the hash of a table is that of its bytes, also for tables that share their classes", () => {
   const made = table([limit(), subset("canary")], { prod: [0], pilot: [0, 1], other: [] });
   const { rules, classOf } = made;
   const same = [

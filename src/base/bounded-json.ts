@@ -1,0 +1,53 @@
+// Parses JSON from outside within a memory budget: 3 bytes of a body can become 180 in memory. Invariant:
+// nothing is made before its size is counted.
+import { MeshError } from "./errors.ts";
+import { parseJson } from "./json.ts";
+
+/** The memory that may still be taken, in bytes. One budget can serve several bodies. */
+export interface MemoryBudget {
+  left: number;
+}
+
+/** The approximate memory of a value in Node, in bytes. Each byte of the text counts once in addition. */
+const SIZE = { value: 32, array: 64, object: 128 };
+/** The deepest body of the contract has ten levels. */
+const MAX_DEPTH = 32;
+/** What a string in a list takes of a budget, beside its text: also the quotes and the comma. */
+export const LISTED_STRING_BYTES = SIZE.value + 3;
+
+/**
+ * @param memory what the value takes is subtracted from it, even if the text is refused
+ * @throws MeshError `MESSAGE_INVALID`, also if the budget is not enough
+ */
+export function parseBounded(text: Uint8Array, memory: MemoryBudget): unknown {
+  memory.left -= text.length;
+  if (memory.left >= 0) memory.left -= sizeOf(text);
+  if (memory.left < 0) throw new MeshError("MESSAGE_INVALID", "it takes too much memory");
+  try {
+    return parseJson(text);
+  } catch (cause) {
+    throw new MeshError("MESSAGE_INVALID", "it is no JSON", { cause });
+  }
+}
+
+const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
+const [ARRAY, ARRAY_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+// Text that is no JSON is read as the parser reads it up to its first error, where the parser stops.
+function sizeOf(text: Uint8Array): number {
+  let [size, depth, isInString] = [0, 0, false];
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at];
+    if (isInString) {
+      if (byte === BACKSLASH) at++;
+      else if (byte === QUOTE) isInString = false;
+    } else if (byte === QUOTE) isInString = true;
+    else if (byte === COMMA || byte === COLON) size += SIZE.value;
+    else if (byte === ARRAY_END || byte === OBJECT_END) depth--;
+    else if (byte === ARRAY || byte === OBJECT) {
+      size += byte === ARRAY ? SIZE.array : SIZE.object;
+      if (++depth > MAX_DEPTH) throw new MeshError("MESSAGE_INVALID", `it has more than ${MAX_DEPTH} levels`);
+    }
+  }
+  return size;
+}

@@ -10,7 +10,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   kube: "base",
   api: "base kube",
   policy: "base kube",
-  wire: "base kube mesh",
+  wire: "base mesh",
   mesh: "base kube policy",
   runtime: "base kube",
   manager: "base kube api policy wire mesh runtime manager",

@@ -35,13 +35,10 @@ const [ARRAY, ARRAY_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 // Text that is no JSON is read as the parser reads it up to its first error, where the parser stops.
 function sizeOf(text: Uint8Array): number {
-  let [size, depth, isInString] = [0, 0, false];
+  let [size, depth] = [0, 0];
   for (let at = 0; at < text.length; at++) {
     const byte = text[at];
-    if (isInString) {
-      if (byte === BACKSLASH) at++;
-      else if (byte === QUOTE) isInString = false;
-    } else if (byte === QUOTE) isInString = true;
+    if (byte === QUOTE) at = endOfString(text, at + 1);
     else if (byte === COMMA || byte === COLON) size += SIZE.value;
     else if (byte === ARRAY_END || byte === OBJECT_END) depth--;
     else if (byte === ARRAY || byte === OBJECT) {
@@ -50,4 +47,10 @@ function sizeOf(text: Uint8Array): number {
     }
   }
   return size;
+}
+
+function endOfString(text: Uint8Array, start: number): number {
+  let at = start;
+  while (at < text.length && text[at] !== QUOTE) at += text[at] === BACKSLASH ? 2 : 1;
+  return at;
 }

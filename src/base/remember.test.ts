@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
-import { remember } from "./remember.ts";
+import { collectGarbage } from "../../test/support/collect-garbage.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { remember, rememberWeakly } from "./remember.ts";
 
 it("computes each result once, even with a second key", () => {
   const asked: string[] = [];
@@ -13,4 +15,17 @@ it("computes each result once, even with a second key", () => {
   expect(pairOf(x)(y)).toBe(pairOf(x)(y));
   expect(pairOf(y)(x)).toEqual({ a: y, b: x });
   expect(asked).toEqual(["xy", "yx"]);
+});
+
+it("computes a large result again only when nobody else uses it", async () => {
+  let made = 0;
+  const largeOf = rememberWeakly((_: object) => ({ number: ++made }));
+  const [used, unused] = [{}, {}];
+  const result = largeOf(used);
+  (() => largeOf(unused))(); // the frame of an async test may keep the result
+  await eventually(() => {
+    collectGarbage();
+    return largeOf(unused).number > 2;
+  });
+  expect(largeOf(used)).toBe(result);
 });

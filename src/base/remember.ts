@@ -5,6 +5,16 @@ export function remember<K extends object, V>(make: (key: K) => V): (key: K) => 
   return rememberIn(new WeakMap<K, V>(), make);
 }
 
+/** The same for large results: each is forgotten when nobody else uses it. */
+export function rememberWeakly<K extends object, V extends object>(make: (key: K) => V): (key: K) => V {
+  const known = new WeakMap<K, WeakRef<V>>();
+  return (key) => {
+    const value = known.get(key)?.deref() ?? make(key);
+    known.set(key, new WeakRef(value));
+    return value;
+  };
+}
+
 /** The same for names and numbers: the results live as long as the function. */
 export function rememberNames<V, K extends string | number = string>(make: (name: K) => V): (name: K) => V {
   return rememberIn(new Map<K, V>(), make);

@@ -2,7 +2,7 @@
 // number their classes differently: the order of keys is fixed, names are sorted, classes by their rules, and
 // no class is empty.
 import { createHash, type Hash } from "node:crypto";
-import { remember } from "../../base/remember.ts";
+import { remember, rememberWeakly } from "../../base/remember.ts";
 import { placeLists } from "../ownership/place-lists.ts";
 import type { RouteTable } from "../ownership/table.ts";
 import type { PlacesRow } from "./table-schema.ts";
@@ -25,7 +25,7 @@ export function rowsToJson(rows: readonly PlacesRow[]): string {
 /** The table's bytes. They are not cached, because they are large. */
 export function tableToBytes(table: RouteTable): Uint8Array {
   const classes = classesPartOf(table).bytes.deref() ?? classesToBytes(table);
-  return Buffer.concat([classes, Buffer.from(rulesToJson(table.rules) + endToJson(table))]);
+  return Buffer.concat([classes, rulesToBytes(table.rules), Buffer.from(endToJson(table))]);
 }
 
 /** SHA-256 of the table's bytes. Computed once for each table, which many subsets and reconciles share. */
@@ -39,7 +39,7 @@ export function hashBytes(bytes: Uint8Array): Buffer {
 
 /** What a delta cannot change. */
 export function fixedPartsToJson(table: RouteTable): string {
-  return rulesToJson(table.rules) + retainedToJson(table) + canonicalJson(table.sharedResources);
+  return canonicalJson([table.rules, table.sharedResources]) + retainedToJson(table);
 }
 
 interface ClassesPart extends Pick<RouteTable, "classes"> {
@@ -51,14 +51,15 @@ interface ClassesPart extends Pick<RouteTable, "classes"> {
 
 const classesParts = new WeakMap<RouteTable["classOf"], ClassesPart>();
 
-// The tables of 64 shards share their classes, nearly all of the bytes, and most share their rules. These come first, and are made and hashed once.
+// The tables of 64 shards share their classes, nearly all of the bytes, and most share their rules. So these
+// come first, and are made and hashed once.
 function classesPartOf(table: RouteTable): ClassesPart {
   const { classes, classOf } = table;
   const known = classesParts.get(classOf);
   if (known?.classes === classes) return known;
   const bytes = classesToBytes(table);
   const hash = createHash("sha256").update(bytes);
-  const hashWith = remember((rules: RouteTable["rules"]) => hash.copy().update(rulesToJson(rules)));
+  const hashWith = remember((rules: RouteTable["rules"]) => hash.copy().update(rulesToBytes(rules)));
   const part = { classes, bytes: new WeakRef(bytes), hashWith };
   classesParts.set(classOf, part);
   return part;
@@ -73,7 +74,7 @@ function classesToBytes({ classes, classOf }: RouteTable): Uint8Array {
   return Buffer.from(`{"classes":${rowsToJson(rows)},"rules":`);
 }
 
-const rulesToJson = remember((rules: RouteTable["rules"]): string => canonicalJson(rules));
+const rulesToBytes = rememberWeakly((rules: RouteTable["rules"]): Uint8Array => Buffer.from(canonicalJson(rules)));
 
 function endToJson(table: RouteTable): string {
   const [fenced, shared] = [JSON.stringify([...table.fenced].sort()), canonicalJson(table.sharedResources)];

@@ -16,10 +16,10 @@ const CHART = "chart";
 const OPTIONS = "options";
 
 /**
- * The last commit before these changed: what proxies report of breakers, the codec of the stream, the files in the sidecar's data folder, the CRDs of
- * policies, the manager's rights, and what an image contains. Once there is a release, its tag belongs here.
+ * The first commit whose sidecars and managers exchange routes with those of today (docs/decisions/0045): an upgrade from an earlier one
+ * is another, docs/tasks/upgrade.md. Once there is a release, its tag belongs here.
  */
-export const EARLIER_COMMIT = "8c63536ecd76e104bfc71f93ade52264757494f5";
+export const EARLIER_COMMIT = "a708f27e9f9af2f75af33db35c32e2b3b1b244ba";
 export const EARLIER_TAG = "earlier";
 
 export interface EarlierMesh {

@@ -58,7 +58,7 @@ function changedClasses(base: RouteTable, next: RouteTable): ClassChanges {
     else if (from === undefined || base.classes[from]?.join() !== rules.join()) {
       const row = changed.get(rules.join()) ?? { rules, places: [] };
       changed.set(rules.join(), row);
-      row.places.push(...places);
+      for (const place of places) row.places.push(place); // too many for arguments
     }
   }
   const changes = changesOf([...changed.values()], removed);

@@ -3,9 +3,10 @@
 import type { ManagerMessage, ProxyMessage, UpdateMessage } from "../../src/mesh/contract/messages.ts";
 import { acceptsType } from "../../src/mesh/contract/resource-type.ts";
 import { ROUTE } from "../../src/mesh/contract/route-type.ts";
+import { heldClaims } from "../../src/mesh/link/held-claims.ts";
 import { afterSave, foundOnDisk, toSave, withNextNumber, withPromise } from "../../src/mesh/link/ledger.ts";
 import { type DialogEffect, type DialogEvent, NEW_DIALOG, stepDialog } from "../../src/mesh/link/proxy-dialog.ts";
-import { heldClaims, NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../src/mesh/link/proxy-routes.ts";
+import { NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../src/mesh/link/proxy-routes.ts";
 import { readUpdate } from "../../src/mesh/link/read-update.ts";
 import { greetingOf } from "../../src/mesh/link/registration.ts";
 import { expectHeld } from "./checks.ts";

@@ -15,6 +15,34 @@ export const OWN_WRITES_MS = 1_000;
 /** Nothing is retained for longer than this, in milliseconds, whatever comes meanwhile. */
 export const LONGEST_RETAINED_MS = 6_000;
 
+export interface Retaining {
+  /** The routes in force, with what the pod retains. */
+  readonly routes: Snapshot;
+  /** On the monotonic clock: nothing moves it later. */
+  readonly endMs: number;
+  /** The writes to the lost places are over, and the shorter wait has begun. */
+  readonly isDrained: boolean;
+}
+
+/**
+ * What the pod retains under the routes of an update. It begins with a loss of what was just written, and other updates do
+ * not prolong it.
+ */
+export function retainedUnder(
+  { inForce, retaining }: { readonly inForce: Snapshot | undefined; readonly retaining: Retaining | undefined },
+  { routes, written }: { readonly routes: Snapshot; readonly written: ReadonlySet<string> },
+  nowMs: number,
+): Retaining | undefined {
+  if (inForce === undefined) return undefined;
+  const before = retaining !== undefined && nowMs < retaining.endMs ? retaining : undefined;
+  const losesNow = losesWritten(inForce, routes, written);
+  if (before === undefined && !losesNow) return undefined;
+  const shown = retainingLost(before?.routes ?? inForce, routes);
+  if (shown === routes) return undefined;
+  const endMs = before?.endMs ?? nowMs + LONGEST_RETAINED_MS;
+  return { routes: shown, endMs, isDrained: before?.isDrained === true && !losesNow };
+}
+
 /** True if the next routes take a place away from the pod to which it has just written. */
 export function losesWritten(inForce: Snapshot, next: Snapshot, written: ReadonlySet<string>): boolean {
   if (written.size === 0) return false;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { routes as made } from "../../../test/support/test-routes.ts";
 import { readViewOf, viewOf } from "../ownership/snapshot.ts";
-import { heldClaims, INHERITED_WRITES_MS, NO_ROUTES, type ProxyRoutes, type RoutesEvent, stepRoutes } from "./proxy-routes.ts";
+import { heldClaims } from "./held-claims.ts";
+import { INHERITED_WRITES_MS, NO_ROUTES, type ProxyRoutes, type RoutesEvent, stepRoutes } from "./proxy-routes.ts";
 
 const first = made(1, { blue: ["a"] });
 const second = made(2, { blue: ["a", "b"] });

@@ -13,7 +13,7 @@
 // allowed there, so nothing above waits for it.
 import type { Transition } from "../../base/machine.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
-import { LONGEST_RETAINED_MS, losesWritten, OWN_WRITES_MS, retainingLost } from "./own-writes.ts";
+import { LONGEST_RETAINED_MS, OWN_WRITES_MS, type Retaining, retainedUnder } from "./own-writes.ts";
 
 export type Stage = "draining" | "settling" | "storing" | "held";
 
@@ -32,15 +32,6 @@ export interface ProxyRoutes {
   readonly file: RouteFile;
   /** The number of the update that is answered once its routes are held. A later update takes its place. */
   readonly due: number | undefined;
-}
-
-interface Retaining {
-  /** The routes in force, with what the pod retains. */
-  readonly routes: Snapshot;
-  /** On the monotonic clock: nothing moves it later. */
-  readonly endMs: number;
-  /** The writes to the lost places are over, and the shorter wait has begun. */
-  readonly isDrained: boolean;
 }
 
 /**
@@ -99,6 +90,12 @@ type Step = Transition<ProxyRoutes, RoutesEffect>;
  * handover by that time.
  */
 export const INHERITED_WRITES_MS = 10_000;
+
+/**
+ * The most routes in doubt that a registration names. One more is kept, as a sign that some are missing: then the
+ * registration sets `mayHoldMore`. Without a bound, a disk that fails for long would fill the memory.
+ */
+export const MAX_IN_DOUBT = 4;
 
 const STORE_RETRY_MS = 1_000;
 
@@ -169,18 +166,6 @@ function takeUpdate(before: ProxyRoutes, update: Update, nowMs: number): Step {
   };
 }
 
-/** What the pod retains under the routes of an update: it begins with a loss of what was just written, and other updates do not prolong it. */
-function retainedUnder({ inForce, retaining }: ProxyRoutes, { routes, written }: Update, nowMs: number): Retaining | undefined {
-  if (inForce === undefined) return undefined;
-  const before = retaining !== undefined && nowMs < retaining.endMs ? retaining : undefined;
-  const losesNow = losesWritten(inForce, routes, written);
-  if (before === undefined && !losesNow) return undefined;
-  const shown = retainingLost(before?.routes ?? inForce, routes);
-  if (shown === routes) return undefined;
-  const endMs = before?.endMs ?? nowMs + LONGEST_RETAINED_MS;
-  return { routes: shown, endMs, isDrained: before?.isDrained === true && !losesNow };
-}
-
 function showOwnWrites({ endMs }: Retaining, waitMs: number, nowMs: number): RoutesEffect {
   const mostMs = Math.max(0, endMs - nowMs);
   return { kind: "show-own-writes", ms: Math.min(waitMs, mostMs), mostMs };
@@ -247,43 +232,4 @@ function withoutRoutes(file: RouteFile): RouteFile {
 
 function stay(routes: ProxyRoutes): Step {
   return { state: routes, effects: [] };
-}
-
-/**
- * What this proxy may still write to, for its registration. A new manager knows nothing else, so the claims
- * cover every write in flight:
- *
- * - The routes in force refuse new writes to what the pod has lost, but older writes may still run there. So
- *   routes become `acknowledged` only when they are held. Until then, the routes before them stay
- *   `acknowledged`.
- * - The routes that came into force since then already allow writes to what the pod has gained. So they are
- *   listed too (`inDoubt`). Each write in flight was allowed by one of the listed routes.
- * - The manager ends the doubt only after an acknowledgement. It always sends routes to such a proxy, and
- *   their acknowledgement waits for the writes. So a proxy can register at any time, and a write that never
- *   ends delays only its own acknowledgement.
- * - A new process starts with the routes on disk, which were stored after the writes that they refuse. Writes of a
- *   killed process may outlive it, also in namespaces of routes that were not stored yet. Until they are over,
- *   the proxy acknowledges nothing and may hold more than it lists (`mayHoldMore`).
- */
-export interface Claims {
-  readonly acknowledged: Snapshot | undefined;
-  /** Oldest first; empty if `acknowledged` is in force. If there are more than MAX_IN_DOUBT, older ones may be missing. */
-  readonly inDoubt: readonly Snapshot[];
-  readonly mayHoldMore: boolean;
-}
-
-/**
- * The most routes in doubt that a registration names. One more is kept, as a sign that some are missing: then the
- * registration sets `mayHoldMore`. Without a bound, a disk that fails for long would fill the memory.
- */
-export const MAX_IN_DOUBT = 4;
-
-export function heldClaims(routes: ProxyRoutes, nowMs: number): Claims {
-  const { acknowledged, inDoubt } = routes;
-  return { acknowledged, inDoubt, mayHoldMore: !isSettled(routes, nowMs) };
-}
-
-/** No write of the process before can still reach the API server. */
-export function isSettled({ inheritedUntilMs }: ProxyRoutes, nowMs: number): boolean {
-  return nowMs >= inheritedUntilMs;
 }

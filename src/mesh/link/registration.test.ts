@@ -7,7 +7,8 @@ import type { ResourceMessage } from "../contract/messages.ts";
 import { claimedRoute } from "../contract/route-type.ts";
 import { tableHash } from "../contract/table-json.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
-import { type Claims, MAX_IN_DOUBT } from "./proxy-routes.ts";
+import type { Claims } from "./held-claims.ts";
+import { MAX_IN_DOUBT } from "./proxy-routes.ts";
 import { greetingOf } from "./registration.ts";
 
 const hashOf = (encoded: Uint8Array) => createHash("sha256").update(encoded).digest("hex");

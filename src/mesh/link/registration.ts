@@ -7,8 +7,9 @@ import { namedRoute } from "../contract/route-type.ts";
 import { tableHash, tableToBytes } from "../contract/table-json.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
+import type { Claims } from "./held-claims.ts";
 import type { RouteClaims } from "./proxy-record.ts";
-import { type Claims, MAX_IN_DOUBT } from "./proxy-routes.ts";
+import { MAX_IN_DOUBT } from "./proxy-routes.ts";
 
 export interface RegistrationFacts extends Omit<RegistrationMessage, "route"> {
   /** Of the snapshot in force; 0 if there is none. */

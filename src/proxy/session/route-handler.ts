@@ -6,16 +6,8 @@ import { runMachine } from "../../base/machine.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { PodRef, UpdateMessage } from "../../mesh/contract/messages.ts";
 import { ROUTE } from "../../mesh/contract/route-type.ts";
-import {
-  type Claims,
-  heldClaims,
-  INHERITED_WRITES_MS,
-  isSettled,
-  NO_ROUTES,
-  type RoutesEffect,
-  type RoutesEvent,
-  stepRoutes,
-} from "../../mesh/link/proxy-routes.ts";
+import { type Claims, heldClaims, isSettled } from "../../mesh/link/held-claims.ts";
+import { INHERITED_WRITES_MS, NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../mesh/link/proxy-routes.ts";
 import { readUpdate } from "../../mesh/link/read-update.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";

@@ -1,13 +1,20 @@
 #!/usr/bin/env node
 // The program ctrlmesh.
 import { readFile } from "node:fs/promises";
+import { constants } from "node:os";
 import { text } from "node:stream/consumers";
 import { waitingClock } from "../base/clock.ts";
 import { connect } from "./cluster/connect.ts";
 import { failure } from "./frame/command.ts";
 import { run } from "./run.ts";
 
-process.exitCode = await run(process.argv.slice(2), {
+// A signal ends the process by way of its exit handlers, which end the kubectl processes that still run.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.on(signal, () => process.exit(128 + constants.signals[signal]));
+// The reader has what it wanted, as with `| head`.
+process.stdout.on("error", () => process.exit(0));
+
+const code = await run(process.argv.slice(2), {
   streams: {
     out: (chunk) => process.stdout.write(chunk),
     err: (chunk) => process.stderr.write(chunk),
@@ -21,3 +28,5 @@ process.exitCode = await run(process.argv.slice(2), {
     });
   },
 });
+// What still waits must not delay the end: only the output is waited for.
+process.stdout.write("", () => process.exit(code));

@@ -3,7 +3,7 @@ import { movingApp as app, condition, type FakeObject, startCli } from "../../te
 import { VERSION } from "../base/version.ts";
 import { EXIT } from "./frame/exit.ts";
 
-const READY = [condition("Ready", "True", "Serving"), condition("Converged", "True", "Synced")];
+const READY = [condition("Ready", "True", "InSync"), condition("Converged", "True", "InSync")];
 
 describe("status", () => {
   it("shows the subsets, what moves, for how long, and who is waited for", async () => {
@@ -14,7 +14,7 @@ describe("status", () => {
   canary   24 namespaces   0 of 1 pods ready  lock shop-lock---canary: nobody leads  SubsetWithoutPods
   moving: 1 namespace from default to canary, Draining for 41s, 1 of 2 pods are through
     waits for  pod shop-1  WriteInFlight for 12s  for example namespace team-b
-  Converged is False (Draining): 1 of 3 proxies enforce route 17
+  Converged is False (Moving): 1 of 3 proxies enforce route 17
 `);
   });
 
@@ -74,10 +74,11 @@ describe("status", () => {
     const objects = [
       config("root", { subsets: [] }),
       config("root-0", { shard: "root-0" }, { ownerReferences: [owner] }),
-      config("hand", { shard: "x" }),
+      config("hand-b", { family: "lock", shard: "b" }),
+      config("hand-a", { family: "lock", shard: "a", subsets: [] }),
     ];
     const { stdout } = await startCli(objects).run("status", "-A", "-o", "json");
-    expect(JSON.parse(stdout).items.map(({ name }: { name: string }) => name)).toEqual(["root"]);
+    expect(JSON.parse(stdout).items.map(({ name }: { name: string }) => name)).toEqual(["lock", "root"]);
   });
 });
 
@@ -85,7 +86,7 @@ describe("wait", () => {
   it("ends when the condition is true of the last edit", async () => {
     expect(await startCli([app({}, READY)]).run("wait", "shop")).toMatchObject({
       code: EXIT.ok,
-      stdout: "shop: Converged (Synced)\n",
+      stdout: "shop: Converged (InSync)\n",
     });
   });
 
@@ -98,7 +99,7 @@ describe("wait", () => {
     await cli.clock.advance(1_000);
     expect(await waiting).toEqual({
       code: EXIT.ok,
-      stdout: "shop: Ready (Serving)\n",
+      stdout: "shop: Ready (InSync)\n",
       stderr: "shop: Ready is not known yet for the last edit\n",
     });
   });
@@ -109,7 +110,7 @@ describe("wait", () => {
     await cli.clock.advance(3_000);
     const { code, stdout } = await waiting;
     expect(code).toBe(EXIT.timedOut);
-    expect(stdout).toContain("shop: not Converged (Draining): 1 of 3 proxies enforce route 17 after 3s\nVirtualApp ops/shop");
+    expect(stdout).toContain("shop: not Converged (Moving): 1 of 3 proxies enforce route 17 after 3s\nVirtualApp ops/shop");
   });
 });
 
@@ -138,7 +139,7 @@ describe("the hands", () => {
   it("confirm only moves that wait for it, of the last edit", async () => {
     const key = "ctrlmesh.kruise.io/confirm-moves";
     const waiting = (generation: number) =>
-      app({}, [condition("Converged", "False", "TooManyMoves", `... the annotation ${key}=3`, generation)]);
+      app({}, [condition("Converged", "False", "ConfirmationRequired", `... the annotation ${key}=3`, generation)]);
     const cli = startCli([waiting(3)]);
     expect((await cli.run("confirm", "shop")).code).toBe(EXIT.ok);
     expect(cli.patches[0]?.patch).toEqual({ metadata: { annotations: { [key]: "3" } } });

@@ -1,20 +1,20 @@
 // Runs one command line of ctrlmesh. Invariant: every error ends as one message on stderr and an exit code, and
 // no stack is shown.
-import { parseArgs } from "node:util";
-import { type Clock, parseDuration } from "../base/clock.ts";
-import { errorMessage, isMeshError, MeshError } from "../base/errors.ts";
+import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+import type { Clock } from "../base/clock.ts";
+import { errorMessage, isMeshError } from "../base/errors.ts";
+import { CONFIRM, PAUSE, RESUME } from "./commands/change-app.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { LINT } from "./commands/lint.ts";
-import { CONFIRM, PAUSE, RESUME } from "./commands/pause.ts";
 import { STATUS } from "./commands/status.ts";
 import { VERSIONS } from "./commands/version.ts";
 import { WAIT } from "./commands/wait.ts";
 import type { Cluster, ClusterOptions } from "./frame/cluster.ts";
 import { type Command, type Flags, type FlagValues, usageError } from "./frame/command.ts";
 import { EXIT, type ExitCode } from "./frame/exit.ts";
-import { COMMON_FLAGS } from "./frame/flags.ts";
+import { COMMON_FLAGS, clusterOptions, isJson } from "./frame/flags.ts";
 import { commandHelp, overview } from "./frame/help.ts";
-import { createOutput, type Streams } from "./frame/output.ts";
+import { createOutput, oneLine, type Streams } from "./frame/output.ts";
 
 export const COMMANDS: readonly Command[] = [STATUS, WAIT, EXPLAIN_OWNER, LINT, PAUSE, RESUME, CONFIRM, VERSIONS];
 
@@ -24,8 +24,6 @@ export interface World {
   connect(options: ClusterOptions): Promise<Cluster>;
   readFile(path: string): Promise<string>;
 }
-
-const DEFAULT_REQUEST_TIMEOUT = "5s";
 
 export async function run(argv: readonly string[], world: World): Promise<ExitCode> {
   const { out, err } = world.streams;
@@ -43,9 +41,18 @@ export async function run(argv: readonly string[], world: World): Promise<ExitCo
     }
     const output = createOutput(world.streams, isJson(flags));
     const { clock, readFile } = world;
-    return await command.run({ args, flags, output, clock, readFile, cluster: () => world.connect(clusterOptions(flags)) });
+    const options = clusterOptions(flags);
+    let connected: Promise<Cluster> | undefined;
+    const cluster = () => {
+      connected ??= world.connect(options);
+      connected.catch(() => {
+        connected = undefined; // the next call tries again
+      });
+      return connected;
+    };
+    return await command.run({ args, flags, output, clock, readFile, cluster });
   } catch (error) {
-    err(`ctrlmesh: ${errorMessage(error)}\n`);
+    err(`ctrlmesh: ${oneLine(errorMessage(error))}\n`);
     if (!isMeshError(error, "USAGE")) return EXIT.failed;
     err("see: ctrlmesh --help\n");
     return EXIT.usage;
@@ -55,6 +62,7 @@ export async function run(argv: readonly string[], world: World): Promise<ExitCo
 /** Undefined: the overview is wanted. */
 function commandOf(argv: readonly string[]): Command | undefined {
   const [first] = argv;
+  if (first === "help" && argv.length > 1) return commandOf(argv.slice(1));
   if (first === undefined || first === "--help" || first === "-h" || first === "help") return undefined;
   const text = argv.join(" ");
   const found = COMMANDS.find(({ name }) => text === name || text.startsWith(`${name} `));
@@ -66,33 +74,20 @@ function commandOf(argv: readonly string[]): Command | undefined {
 function read(command: Command, argv: readonly string[]): { readonly args: readonly string[]; readonly flags: FlagValues } {
   const known: Flags = { ...COMMON_FLAGS, ...command.flags };
   const options = Object.fromEntries(
-    Object.entries(known).map(([name, { type, short }]) => [name, { type, ...(short !== undefined && { short }) }]),
+    Object.entries(known).map(([name, { type, short, multiple = false }]) => [name, { type, multiple, ...(short && { short }) }]),
   );
+  const { values, positionals } = parsed(command, argv, options);
+  const { maxArgs } = command;
+  if (positionals.length > maxArgs)
+    throw usageError(`${command.name}: too many arguments: ${positionals.slice(maxArgs).join(" ")}`);
+  const texts = (name: string) => [values[name] ?? []].flat().filter((value) => typeof value === "string");
+  return { args: positionals, flags: { text: (name) => texts(name).at(-1), texts, isSet: (name) => values[name] === true } };
+}
+
+function parsed(command: Command, argv: readonly string[], options: ParseArgsOptionsConfig) {
   try {
-    const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true });
-    const most = command.args === "" ? 0 : command.name === "lint" ? Number.POSITIVE_INFINITY : 1;
-    if (positionals.length > most) throw usageError(`${command.name}: too many arguments: ${positionals.slice(most).join(" ")}`);
-    const textOf = (name: string) => {
-      const value = values[name];
-      return typeof value === "string" ? value : undefined;
-    };
-    return { args: positionals, flags: { text: textOf, isSet: (name) => values[name] === true } };
+    return parseArgs({ args: [...argv], options, allowPositionals: true });
   } catch (error) {
-    if (error instanceof MeshError) throw error;
     throw usageError(`${command.name}: ${errorMessage(error).split(". ")[0]}`);
   }
-}
-
-function isJson(flags: FlagValues): boolean {
-  const format = flags.text("output");
-  if (format !== undefined && format !== "json")
-    throw usageError(`-o: "${format}" is not known; there is json, and text without it`);
-  return format === "json";
-}
-
-function clusterOptions(flags: FlagValues): ClusterOptions {
-  const timeout = flags.text("request-timeout") ?? DEFAULT_REQUEST_TIMEOUT;
-  const requestTimeoutMs = parseDuration(timeout);
-  if (requestTimeoutMs === undefined) throw usageError(`--request-timeout: "${timeout}" is no duration such as "5s"`);
-  return { kubeconfig: flags.text("kubeconfig"), context: flags.text("context"), as: flags.text("as"), requestTimeoutMs };
 }

@@ -46,8 +46,15 @@ async function fromFiles(paths: readonly string[], { context, userAgent }: LoadC
     if (context !== undefined) config.library.setCurrentContext(context);
     return await connectionOf(config, userAgent);
   } catch (cause) {
-    throw new MeshError("KUBECONFIG_INVALID", `reading kubeconfig ${paths.join(delimiter)}`, { cause });
+    throw new MeshError("KUBECONFIG_INVALID", `reading kubeconfig ${paths.join(delimiter)}`, { cause: withoutContent(cause) });
   }
+}
+
+/** The error of a YAML parser shows the line, which may have a token. */
+function withoutContent(error: unknown): unknown {
+  if (!(error instanceof Error) || !/YAML/.test(error.name)) return error;
+  const line = /at line (\d+)|\((\d+):\d+\)/.exec(error.message);
+  return new Error(`it is no valid YAML${line === null ? "" : `, at line ${line[1] ?? line[2]}`}`);
 }
 
 interface Config {
@@ -99,6 +106,7 @@ async function connectionOf({ library, tokenFiles }: Config, userAgent: string):
     clientKey: (await pemOf(user?.keyFile, user?.keyData)) ?? plugin?.key,
     skipTlsVerify: cluster.skipTLSVerify,
     tlsServerName: cluster.tlsServerName || undefined,
+    namespace: library.getContextObject(library.currentContext)?.namespace || undefined,
   };
 }
 

@@ -85,7 +85,7 @@ export function movingApp(
   more: object = {},
   conditions: object[] = [
     condition("Ready", "True", "Draining"),
-    condition("Converged", "False", "Draining", "1 of 3 proxies enforce route 17"),
+    condition("Converged", "False", "Moving", "1 of 3 proxies enforce route 17"),
   ],
 ): FakeObject {
   return {

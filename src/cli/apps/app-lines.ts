@@ -1,31 +1,35 @@
 // An app as lines: what it is, its subsets, what moves and who is waited for. Pure. Each fact is from the status.
 import type { AppStatus, HandoverStatus } from "../../api/app-status.ts";
-import { columns, counted } from "../frame/output.ts";
+import { columns, counted, shellLine } from "../frame/output.ts";
 import { age } from "./ages.ts";
-import { conditionOf, type FoundApp, isPaused } from "./apps.ts";
+import { conditionOf, type FoundApp, pausedObjects } from "./apps.ts";
 
-export function appLines(app: FoundApp, nowMs: number): string[] {
-  const { kind, object } = app;
-  const { metadata, status } = object;
-  const title = `${kind.resource.kind} ${metadata.namespace}/${metadata.name}`;
-  if (status === undefined) return [`${title}: no status yet; is ctrlmesh-manager running?`];
+/** @param access the flags with which kubectl asks the same cluster */
+export function appLines(app: FoundApp, access: readonly string[], nowMs: number): string[] {
+  const { kind, name, namespace, status, unread } = app;
+  const title = `${kind.resource.kind} ${namespace}/${name}`;
+  const resume = shellLine(["ctrlmesh", "resume", name, "-n", namespace, ...access]);
+  const paused = pausedObjects(app).length > 0 ? [`  paused by its spec: no namespace moves until: ${resume}`] : [];
+  const odd = unread.length > 0 ? [`  not shown, since another version has written it: ${unread.join(", ")}`] : [];
+  if (status === undefined) return [`${title}: no status yet; is ctrlmesh-manager running?`, ...paused, ...odd];
   return [
     `${title}: ${readyText(app)}`,
     ...subsetLines(status),
-    ...(isPaused(app)
-      ? [`  paused by its spec: no namespace moves until: ctrlmesh resume ${metadata.name} -n ${metadata.namespace}`]
-      : []),
+    ...paused,
     ...(status.handover === undefined ? [] : handoverLines(status.handover, nowMs)),
     ...restartLines(status, nowMs),
-    ...problemLines(app),
+    ...problemLines(status),
+    ...odd,
   ];
 }
 
+const READY_WORDS: Readonly<Record<string, string>> = { True: "ready", False: "not ready" };
+
 function readyText(app: FoundApp): string {
   const ready = conditionOf(app, "Ready");
-  const { proxies, namespaces } = app.object.status ?? {};
+  const { proxies, namespaces } = app.status ?? {};
   const isCurrent = ready?.observedGeneration === app.object.metadata.generation;
-  const state = ready?.status === "True" ? "ready" : ready?.status === "False" ? "not ready" : "not known yet";
+  const state = READY_WORDS[ready?.status ?? ""] ?? "not known yet";
   const parts = [
     `${isCurrent ? state : "not known yet for the last edit"} (${ready?.reason ?? "no condition"})`,
     ...(proxies === undefined ? [] : [`${proxies.synced} of ${proxies.total} proxies in sync`]),
@@ -71,9 +75,9 @@ function restartLines({ restart }: AppStatus, nowMs: number): string[] {
   ];
 }
 
-/** The conditions that are not true, each with its remedy. Ready comes first and sums the others up, so it is left out beside them. */
-function problemLines({ object: { status } }: FoundApp): string[] {
-  const bad = (status?.conditions ?? []).filter(({ status: is }) => is === "False");
+/** The conditions that are not true, each with its remedy. Ready sums the others up, so it is left out beside them. */
+function problemLines({ conditions = [] }: AppStatus): string[] {
+  const bad = conditions.filter(({ status }) => status === "False");
   const others = bad.filter(({ type }) => type !== "Ready");
   return (others.length > 0 ? others : bad).map(({ type, reason, message }) => `  ${type} is False (${reason}): ${message}`);
 }

@@ -1,6 +1,5 @@
-// The apps of a cluster, for the commands: the objects of both source kinds, one for each app. Invariant: what
-// the commands say of an app comes from its object and status, and is computed nowhere else.
-import { annotationKey } from "../../api/annotations.ts";
+// The apps of a cluster, for the commands: one for each VirtualApp, and one for each family of ShardingConfigs.
+// Invariant: what the commands say of an app comes from its objects and status, and is computed nowhere else.
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
 import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../api/resources.ts";
@@ -10,12 +9,12 @@ import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { failure, usageError } from "../frame/command.ts";
+import { readStatus } from "./read-status.ts";
 
-export interface AppKind {
-  readonly resource: Resource<AppObject>;
-  /** A spec, or a part of one for a merge patch, that pauses the app or lets it go on. */
-  specOf(paused: boolean): Pausing;
-  isPaused(spec: Pausing): boolean;
+export interface AppObject extends KubeObject {
+  readonly spec?: Pausing;
+  /** Another version may have written it (read-status.ts). */
+  readonly status?: unknown;
 }
 
 interface Pausing {
@@ -23,9 +22,13 @@ interface Pausing {
   readonly route?: { readonly paused?: boolean | undefined } | undefined;
 }
 
-export interface AppObject extends KubeObject {
-  readonly spec?: Pausing;
-  readonly status?: AppStatus | undefined;
+interface AppKind {
+  readonly resource: Resource<AppObject>;
+  /** A spec, or a part of one for a merge patch, that pauses the app or lets it go on. */
+  specOf(paused: boolean): Pausing;
+  isPaused(spec: Pausing): boolean;
+  /** The app that the object is a part of. */
+  nameOf(object: AppObject): string;
 }
 
 export const APP_KINDS: readonly AppKind[] = [
@@ -33,63 +36,99 @@ export const APP_KINDS: readonly AppKind[] = [
     resource: VIRTUAL_APPS as Resource<AppObject>,
     specOf: (paused) => ({ route: { paused } }),
     isPaused: ({ route }) => route?.paused === true,
+    nameOf: ({ metadata }) => metadata.name ?? "",
   },
   {
     resource: SHARDING_CONFIGS as Resource<AppObject>,
     specOf: (paused) => ({ paused }),
     isPaused: ({ paused }) => paused === true,
+    nameOf: ({ metadata, status }) => familyIn(status) ?? rootNameOf(metadata) ?? metadata.name ?? "",
   },
 ];
 
-export interface FoundApp {
-  readonly kind: AppKind;
-  readonly object: AppObject;
+function familyIn(status: unknown): string | undefined {
+  const { family } = (typeof status === "object" && status !== null ? status : {}) as { readonly family?: unknown };
+  return typeof family === "string" && family !== "" ? family : undefined;
 }
 
-export const CONFIRM_MOVES = annotationKey("confirm-moves");
+export interface FoundApp {
+  readonly kind: AppKind;
+  /** As in the label of its pods. */
+  readonly name: string;
+  readonly namespace: string;
+  /** The one with the status of the app. */
+  readonly object: AppObject;
+  /** All of which the app is made. */
+  readonly objects: readonly AppObject[];
+  /** Undefined if there is none yet. */
+  readonly status: AppStatus | undefined;
+  /** The fields of the status that cannot be read: another version has written it. */
+  readonly unread: readonly string[];
+}
 
 /** All apps, ordered by namespace and name. @param namespace undefined: of all namespaces */
 export async function listApps(cluster: Cluster, namespace: string | undefined): Promise<FoundApp[]> {
   const lists = await Promise.all(APP_KINDS.map((kind) => listKind(cluster, kind, namespace)));
-  const textOf = ({ object: { metadata } }: FoundApp) => `${metadata.namespace}/${metadata.name}`;
+  const textOf = (app: FoundApp) => `${app.namespace}/${app.name}`;
   return lists.flat().sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
 }
 
 async function listKind(cluster: Cluster, kind: AppKind, namespace: string | undefined): Promise<FoundApp[]> {
+  const { resource, group } = kind.resource;
   const objects = await cluster.list(kind.resource, namespace).catch((error: unknown) => {
     if (!isMeshError(error, "NOT_FOUND")) throw error;
-    throw failure(
-      `Controller Mesh is not installed in this cluster: it does not serve ${kind.resource.resource}.${kind.resource.group}`,
-    );
+    throw failure(`Controller Mesh is not installed in this cluster: it does not serve ${resource}.${group}`);
   });
-  return objects.filter(isWhole).map((object) => ({ kind, object }));
+  const families = Map.groupBy(objects, (object) => `${object.metadata.namespace}/${kind.nameOf(object)}`);
+  return [...families.values()].flatMap((family) => appOf(kind, family));
 }
 
-/** False for a ShardingConfig that shows its own shard, while another one has the status of the family. */
-function isWhole({ metadata, status }: AppObject): boolean {
-  return rootNameOf(metadata) === undefined && (status === undefined || status.subsets !== undefined);
+function appOf(kind: AppKind, objects: readonly AppObject[]): FoundApp[] {
+  const object = objects.find(hasAppStatus) ?? objects[0];
+  if (object === undefined) return [];
+  const { status, unread } = readStatus(object.status);
+  return [{ kind, name: kind.nameOf(object), namespace: object.metadata.namespace ?? "", object, objects, status, unread }];
 }
 
-/** The one app of this name. @throws MeshError `COMMAND_FAILED` with the names that there are, `USAGE` without a name */
-export async function findApp(cluster: Cluster, name: string | undefined, namespace: string): Promise<FoundApp> {
-  if (name === undefined) throw usageError("name an app");
+/** A config whose status is of its shard alone has no conditions but Ready, and no subsets. */
+function hasAppStatus({ status }: AppObject): boolean {
+  return typeof status === "object" && status !== null && !("shard" in status && !("subsets" in status));
+}
+
+/**
+ * The one app of this name, or one of whose objects has it.
+ * @param name NAME, or KIND/NAME
+ * @param namespace undefined: in any namespace
+ * @throws MeshError `COMMAND_FAILED` with the names that there are, `USAGE` without a name
+ */
+export async function findApp(cluster: Cluster, name: string | undefined, namespace: string | undefined): Promise<FoundApp> {
+  if (name === undefined || name === "") throw usageError("name an app");
   const apps = await listApps(cluster, namespace);
-  const found = apps.filter(({ object }) => object.metadata.name === name);
+  const found = apps.filter((app) => isNamed(app, name));
   if (found[0] !== undefined && found.length === 1) return found[0];
-  if (found.length > 1)
+  const where = namespace === undefined ? "this cluster" : `namespace ${namespace}`;
+  if (found.length === 0) {
+    const names = [...new Set(apps.map((app) => app.name))].slice(0, 10);
     throw failure(
-      `several kinds have an app ${name} in namespace ${namespace}: ${found.map(({ kind }) => kind.resource.kind).join(", ")}`,
+      `there is no app ${name} in ${where}; ${names.length === 0 ? "it has no app" : `its apps are: ${names.join(", ")}`}`,
     );
-  const names = apps.map(({ object }) => object.metadata.name).slice(0, 10);
-  const known = names.length === 0 ? "it has no app" : `its apps are: ${names.join(", ")}`;
-  throw failure(`there is no app ${name} in namespace ${namespace}; ${known}`);
+  }
+  const choices = found.map((app) => `${app.kind.resource.kind.toLowerCase()}/${app.object.metadata.name} -n ${app.namespace}`);
+  throw failure(`several apps in ${where} have the name ${name}: choose as with kubectl, for example ${choices.join(" or ")}`);
 }
 
-export function isPaused({ kind, object }: FoundApp): boolean {
-  return kind.isPaused(object.spec ?? {});
+function isNamed({ kind, name, objects }: FoundApp, text: string): boolean {
+  const [wanted = "", ofKind] = text.split("/").reverse();
+  const { kind: kindName, resource } = kind.resource;
+  const isKind = ofKind === undefined || [kindName.toLowerCase(), resource].includes(ofKind.toLowerCase());
+  return isKind && (name === wanted || objects.some(({ metadata }) => metadata.name === wanted));
 }
 
-export function conditionOf({ object: { status } }: FoundApp, type: string): Condition | undefined {
+export function pausedObjects({ kind, objects }: FoundApp): readonly AppObject[] {
+  return objects.filter(({ spec }) => kind.isPaused(spec ?? {}));
+}
+
+export function conditionOf({ status }: FoundApp, type: string): Condition | undefined {
   return status?.conditions?.find((condition) => condition.type === type);
 }
 

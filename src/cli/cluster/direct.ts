@@ -1,31 +1,36 @@
 // The cluster by our own client: in a pod, where there is no kubectl.
+import { waitingClock } from "../../base/clock.ts";
 import { processEnv } from "../../base/env.ts";
-import { MeshError } from "../../base/errors.ts";
+import { isMeshError, MeshError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
 import { createKubeClient } from "../../kube/client/client.ts";
 import { StatusError } from "../../kube/status.ts";
 import { loadConnection } from "../../runtime/kubeconfig.ts";
 import type { Cluster, ClusterOptions } from "../frame/cluster.ts";
-import { failure } from "../frame/command.ts";
+import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
+import { rawReads } from "./raw-cluster.ts";
 
 export async function directCluster({ kubeconfig, context, as, requestTimeoutMs }: ClusterOptions): Promise<Cluster> {
   if (as !== undefined) throw failure("--as needs kubectl on the PATH");
   const userAgent = `ctrlmesh/${VERSION}`;
   const named = { ...(kubeconfig !== undefined && { kubeconfig }), ...(context !== undefined && { context }) };
-  const client = createKubeClient(await loadConnection({ env: processEnv(), userAgent, ...named }));
-  const options = () => ({ signal: AbortSignal.timeout(requestTimeoutMs) });
+  const connection = await loadConnection({ env: processEnv(), userAgent, ...named });
+  // With its timers only, nothing else would keep this process alive.
+  const client = createKubeClient(connection, { clock: waitingClock });
+  const bounded = async <T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    const signal = AbortSignal.timeout(requestTimeoutMs);
+    try {
+      return await call(signal);
+    } catch (error) {
+      throw signal.aborted ? noAnswerWithin(requestTimeoutMs) : clientError(error);
+    }
+  };
   return {
-    namespace: "default",
-    get: (resource, ref) => client.get(resource, ref, options()).catch(rethrow),
-    async list(resource, namespace, labelSelector) {
-      const where = { ...(namespace !== undefined && { namespace }), ...(labelSelector !== undefined && { labelSelector }) };
-      const list = await client.list(resource, { ...options(), ...where }).catch(rethrow);
-      return list.items;
-    },
+    namespace: connection.namespace ?? "default",
+    ...rawReads((path) => bounded((signal) => client.request({ method: "GET", path, signal }))),
     async patch(resource, ref, patch, dryRun) {
-      await client
-        .patch(resource, ref, { type: "merge", body: patch }, { ...options(), ...(dryRun && { dryRun: true }) })
-        .catch(rethrow);
+      const options = dryRun ? { dryRun: true } : {};
+      await bounded((signal) => client.patch(resource, ref, { type: "merge", body: patch }, { ...options, signal }));
     },
     forward: async () => {
       throw failure("asking a sidecar needs kubectl on the PATH: it forwards the port of the pod");
@@ -33,8 +38,11 @@ export async function directCluster({ kubeconfig, context, as, requestTimeoutMs 
   };
 }
 
-function rethrow(error: unknown): never {
-  if (error instanceof StatusError && error.status.code === 404)
-    throw new MeshError("NOT_FOUND", error.message, { cause: error });
-  throw error;
+function clientError(error: unknown): unknown {
+  if (isMeshError(error, "KUBE_UNREACHABLE") || isMeshError(error, "KUBE_TIMEOUT"))
+    return noAnswer("asking the API server", error);
+  if (!(error instanceof StatusError)) return error;
+  const { code } = error.status;
+  if (code === 404) return new MeshError("NOT_FOUND", error.message, { cause: error });
+  return code === 429 || code === 503 ? noAnswer("the API server asks to come back later", error) : error;
 }

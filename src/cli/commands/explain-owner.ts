@@ -8,6 +8,7 @@ import { type FoundApp, findApp, listApps } from "../apps/apps.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { type Call, type Command, failure, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
+import { namespaceOf } from "../frame/flags.ts";
 import { columns, counted } from "../frame/output.ts";
 
 /** Each takes a connection and a process. */
@@ -29,6 +30,7 @@ interface Said {
 export const EXPLAIN_OWNER: Command = {
   name: "explain owner",
   args: "NAMESPACE",
+  maxArgs: 1,
   summary: "who owns a namespace, as the sidecars enforce it",
   flags: {
     app: { type: "string", value: "APP", help: "only this app; default: all apps of the namespace of -n" },
@@ -38,7 +40,7 @@ export const EXPLAIN_OWNER: Command = {
     if (target === undefined) throw usageError("name a namespace");
     const namespace = target.replace(/^(ns|namespace|namespaces)\//, "");
     const connected = await cluster();
-    const home = flags.text("namespace") ?? connected.namespace;
+    const home = namespaceOf(flags, connected.namespace);
     const app = flags.text("app");
     const apps = app === undefined ? await listApps(connected, home) : [await findApp(connected, app, home)];
     if (apps.length === 0) throw failure(`there is no app in namespace ${home}; -n names the namespace of the operator`);
@@ -63,8 +65,7 @@ export const EXPLAIN_OWNER: Command = {
   },
 };
 
-async function askApp(cluster: Cluster, { object }: FoundApp, namespace: string, resource: string | undefined) {
-  const { name = "", namespace: home = "" } = object.metadata;
+async function askApp(cluster: Cluster, { name, namespace: home }: FoundApp, namespace: string, resource: string | undefined) {
   const pods = (await cluster.list(PODS, home, `${INJECTED_LABEL}=${name}`)).filter(isRunning);
   const ask = async (pod: Pod): Promise<Said> => {
     const podName = pod.metadata.name ?? "";

@@ -3,9 +3,10 @@ import { parseAllDocuments } from "yaml";
 import { KINDS, type KindName } from "../../api/crd.ts";
 import { KRUISE_GROUP, KUSIONSTACK_GROUP } from "../../api/kind.ts";
 import { formatProblem, validate } from "../../api/problems.ts";
-import { type Call, type Command, usageError } from "../frame/command.ts";
+import { errorMessage } from "../../base/errors.ts";
+import { type Call, type Command, failure, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
-import { counted } from "../frame/output.ts";
+import { counted, oneLine } from "../frame/output.ts";
 
 interface Finding {
   readonly file: string;
@@ -17,11 +18,11 @@ interface Finding {
 export const LINT: Command = {
   name: "lint",
   args: "-f FILE",
+  maxArgs: Number.POSITIVE_INFINITY,
   summary: "checks the objects of Controller Mesh in a file, without a cluster",
-  flags: { filename: { type: "string", short: "f", value: "FILE", help: "YAML or JSON; - is stdin" } },
+  flags: { filename: { type: "string", short: "f", multiple: true, value: "FILE", help: "YAML or JSON; - is stdin" } },
   async run({ args, flags, output, readFile }: Call) {
-    const named = flags.text("filename");
-    const files = [...(named === undefined ? [] : [named]), ...args];
+    const files = [...flags.texts("filename"), ...args];
     if (files.length === 0) throw usageError("name a file with -f");
     const checked = await Promise.all(files.map(async (file) => lintText(file, await readFile(file))));
     const problems = checked.flatMap((each) => each.problems);
@@ -32,8 +33,10 @@ export const LINT: Command = {
       { objects: count, problems },
       lines.length > 0 ? lines : [`${counted(count, "object")}, no problems`],
     );
-    if (count === 0) output.hint("no file has an object of Controller Mesh");
-    return problems.length > 0 ? EXIT.findings : EXIT.ok;
+    if (problems.length > 0) return EXIT.findings;
+    if (count > 0) return EXIT.ok;
+    output.hint("no file has an object of Controller Mesh: is it the right one?");
+    return EXIT.failed;
   },
 };
 
@@ -45,10 +48,14 @@ export function lintText(file: string, text: string): { readonly objects: number
     const report = (object: string, problem: string) => problems.push({ file, object, problem });
     for (const { message } of document.errors) report(`document ${index + 1}`, message.split("\n")[0] ?? message);
     if (document.errors.length > 0) continue;
-    for (const object of itemsOf(document.toJS())) {
-      if (!isOurs(object)) continue;
-      objects++;
-      for (const problem of problemsOf(object)) report(titleOf(object), problem);
+    try {
+      for (const object of itemsOf(document.toJS()).filter(isOurs)) {
+        objects++;
+        for (const problem of problemsOf(object)) report(titleOf(object), problem);
+      }
+    } catch (error) {
+      // Aliases that grow without end, or that nothing defines.
+      report(`document ${index + 1}`, errorMessage(error));
     }
   }
   return { objects, problems };
@@ -61,14 +68,17 @@ interface Typed {
   readonly items?: unknown;
 }
 
-function itemsOf(value: unknown): Typed[] {
+/** @param lists the lists around it: by an alias, a list can contain itself */
+function itemsOf(value: unknown, lists: readonly unknown[] = []): Typed[] {
   if (typeof value !== "object" || value === null) return [];
+  if (lists.includes(value)) throw failure("a list contains itself");
   const object: Typed = value;
-  return object.kind === "List" && Array.isArray(object.items) ? object.items.flatMap(itemsOf) : [object];
+  if (object.kind !== "List" || !Array.isArray(object.items)) return [object];
+  return object.items.flatMap((item) => itemsOf(item, [...lists, value]));
 }
 
 function isOurs({ apiVersion }: Typed): boolean {
-  return [KRUISE_GROUP, KUSIONSTACK_GROUP].some((group) => String(apiVersion).startsWith(`${group}/`));
+  return [KRUISE_GROUP, KUSIONSTACK_GROUP].includes(String(apiVersion).split("/")[0] ?? "");
 }
 
 function problemsOf(object: Typed): string[] {
@@ -80,5 +90,5 @@ function problemsOf(object: Typed): string[] {
 
 function titleOf({ kind, metadata }: Typed): string {
   const { namespace, name } = metadata ?? {};
-  return `${kind} ${[namespace, name].filter((part) => part !== undefined).join("/") || "without a name"}`;
+  return oneLine(`${kind} ${[namespace, name].filter((part) => part !== undefined).join("/") || "without a name"}`);
 }

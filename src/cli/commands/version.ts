@@ -2,7 +2,7 @@
 import { INJECTED_LABEL, PROXY_CONTAINER } from "../../api/injected-pod.ts";
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../../api/manager-state.ts";
 import { MANAGER_STATES } from "../../api/resources.ts";
-import { isMeshError } from "../../base/errors.ts";
+import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import type { Cluster } from "../frame/cluster.ts";
@@ -15,6 +15,7 @@ const MANAGER_CONTAINER = "manager";
 export const VERSIONS: Command = {
   name: "version",
   args: "",
+  maxArgs: 0,
   summary: "the versions of this program, the manager and the sidecars",
   flags: { client: { type: "boolean", help: "only this program, without the cluster" } },
   async run({ flags, output, cluster }: Call) {
@@ -27,8 +28,11 @@ export const VERSIONS: Command = {
     const namespace = status.namespace ?? "";
     const replicas = await Promise.all(
       (status.endpoints ?? []).map(async ({ name, leader }) => {
-        const pod = await connected.get(PODS, { namespace, name }).catch(() => undefined);
-        return { name, leader, image: imageOf(pod, MANAGER_CONTAINER) ?? "the pod is gone" };
+        const image = await connected.get(PODS, { namespace, name }).then(
+          (pod) => imageOf(pod, MANAGER_CONTAINER) ?? `it has no container ${MANAGER_CONTAINER}`,
+          (error: unknown) => (isMeshError(error, "NOT_FOUND") ? "the pod is gone" : `not seen: ${errorMessage(error)}`),
+        );
+        return { name, leader, image };
       }),
     );
     const pods = await connected.list(PODS, undefined, INJECTED_LABEL);
@@ -54,7 +58,7 @@ async function managerStatus(cluster: Cluster): Promise<ManagerStateStatus> {
   throw failure("no manager has reported to this cluster: there is no ManagerState ctrlmesh-manager with a status");
 }
 
-function imageOf(pod: Pod | undefined, container: string): string | undefined {
-  const containers = [...(pod?.spec?.initContainers ?? []), ...(pod?.spec?.containers ?? [])];
+function imageOf(pod: Pod, container: string): string | undefined {
+  const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
   return containers.find(({ name }) => name === container)?.image;
 }

@@ -8,6 +8,8 @@ import type { Output } from "./output.ts";
 export interface Flag {
   readonly type: "string" | "boolean";
   readonly short?: string;
+  /** It may be given several times. */
+  readonly multiple?: true;
   /** What stands for the value in the usage, for example "FILE". */
   readonly value?: string;
   readonly help: string;
@@ -20,6 +22,7 @@ export interface Command {
   readonly name: string;
   /** The arguments as in the usage: "[APP]". */
   readonly args: string;
+  readonly maxArgs: number;
   readonly summary: string;
   /** Beside the common ones (flags.ts). */
   readonly flags: Flags;
@@ -38,7 +41,9 @@ export interface Call {
 }
 
 export interface FlagValues {
+  /** The last value. */
   text(name: string): string | undefined;
+  texts(name: string): readonly string[];
   isSet(name: string): boolean;
 }
 
@@ -50,4 +55,13 @@ export function usageError(message: string): MeshError {
 /** The error for something that a user can change: ends with exit code 1. */
 export function failure(message: string, cause?: unknown): MeshError {
   return new MeshError("COMMAND_FAILED", message, cause === undefined ? {} : { cause });
+}
+
+/** The error for a server that cannot be reached, or does not answer: a later attempt may succeed. */
+export function noAnswer(message: string, cause?: unknown): MeshError {
+  return new MeshError("NO_ANSWER", message, cause === undefined ? {} : { cause });
+}
+
+export function noAnswerWithin(timeoutMs: number): MeshError {
+  return noAnswer(`the API server has not answered within ${timeoutMs / 1_000} s; check it with: kubectl get --raw /readyz`);
 }

@@ -1,7 +1,11 @@
-// What ctrlmesh prints. Invariant: stdout has the data and nothing else, as text or as one JSON document;
-// progress and hints go to stderr.
+// What ctrlmesh prints. Invariants: stdout has the data and nothing else, as text or as one JSON document; progress
+// and hints go to stderr; a text from the cluster or a file neither drives the terminal nor makes a line of its own.
+import { plainText } from "../../base/plain-text.ts";
 
 export const CLI_VERSION = "cli.ctrlmesh.kruise.io/v1alpha1";
+
+/** No message of a status is longer. */
+const MAX_LINE = 16_384;
 
 export interface Streams {
   out(text: string): void;
@@ -18,10 +22,14 @@ export function createOutput({ out, err }: Streams, isJson: boolean): Output {
   return {
     data(kind, object, lines) {
       if (isJson) out(`${JSON.stringify({ apiVersion: CLI_VERSION, kind, ...object }, null, 2)}\n`);
-      else if (lines.length > 0) out(`${lines.join("\n")}\n`);
+      else if (lines.length > 0) out(`${lines.map(oneLine).join("\n")}\n`);
     },
-    hint: (text) => err(`${text}\n`),
+    hint: (text) => err(`${oneLine(text)}\n`),
   };
+}
+
+export function oneLine(text: string): string {
+  return plainText(text, MAX_LINE);
 }
 
 /** For example "1 pod", "3 pods". */
@@ -36,4 +44,9 @@ export function columns(rows: readonly (readonly string[])[], indent = ""): stri
   return rows.map(
     (row) => indent + row.map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0))).join("  "),
   );
+}
+
+/** The words as one command line of a POSIX shell. */
+export function shellLine(words: readonly string[]): string {
+  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 }

@@ -18,6 +18,8 @@ export interface KubeConnection {
   /** Accepts any certificate; only a kubeconfig can ask for it (`insecure-skip-tls-verify`). */
   readonly skipTlsVerify?: boolean;
   readonly userAgent: string;
+  /** The namespace of the context, or of the pod; undefined if none is named. */
+  readonly namespace?: string | undefined;
 }
 
 /** Where the kubelet mounts a pod's service account. */
@@ -41,5 +43,9 @@ export async function inClusterConnection(
     caPem: await readFile(`${serviceAccountDir}/ca.crt`),
     token: async () => (await readFile(`${serviceAccountDir}/token`)).trim(),
     userAgent,
+    namespace: await readFile(`${serviceAccountDir}/namespace`).then(
+      (text) => text.trim(),
+      () => undefined,
+    ),
   };
 }

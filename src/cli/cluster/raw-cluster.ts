@@ -1,0 +1,46 @@
+// The reads of a cluster by the paths of its API. Invariant: what is no answer of an API server is an error, and
+// not an empty list.
+import { z } from "zod";
+import { collectionPath, formatQuery, objectPath } from "../../kube/client/resource.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import type { Cluster } from "../frame/cluster.ts";
+import { failure } from "../frame/command.ts";
+
+const PAGE = 500;
+/** 5 million objects: a server that gives the same page for ever ends here. */
+const MAX_PAGES = 10_000;
+
+const OBJECT = z.looseObject({ metadata: z.looseObject({}) });
+const LIST = z.looseObject({
+  items: z.array(OBJECT),
+  metadata: z.looseObject({ continue: z.string().optional() }).optional(),
+});
+
+/** @param raw the JSON of a GET */
+export function rawReads(raw: (path: string) => Promise<unknown>): Pick<Cluster, "get" | "list"> {
+  return {
+    async get<T extends KubeObject>(...[resource, ref]: Parameters<Cluster["get"]>) {
+      const path = objectPath(resource, ref);
+      return read(OBJECT, await raw(path), path) as unknown as T;
+    },
+    async list<T extends KubeObject>(...[resource, namespace, labelSelector]: Parameters<Cluster["list"]>) {
+      const found: T[] = [];
+      const path = collectionPath(resource, namespace);
+      let next: string | undefined;
+      for (let pages = 0; pages < MAX_PAGES; pages++) {
+        const query = formatQuery({ limit: PAGE, labelSelector, continue: next });
+        const page = read(LIST, await raw(`${path}${query}`), path);
+        for (const item of page.items) found.push(item as unknown as T);
+        next = page.metadata?.continue || undefined;
+        if (next === undefined) return found;
+      }
+      throw failure(`reading ${path}: the list does not end`);
+    },
+  };
+}
+
+function read<T>(schema: z.ZodType<T>, answer: unknown, path: string): T {
+  const { data, success } = schema.safeParse(answer);
+  if (success) return data;
+  throw failure(`reading ${path}: the answer is none of an API server of Kubernetes`);
+}

@@ -1,0 +1,78 @@
+// `ctrlmesh pause`, `resume` and `confirm`: each changes one app, and prints what kubectl would do.
+import { annotationKey } from "../../api/annotations.ts";
+import { type AppObject, conditionOf, type FoundApp, findApp, pausedObjects } from "../apps/apps.ts";
+import { type Call, type Command, failure } from "../frame/command.ts";
+import { EXIT } from "../frame/exit.ts";
+import { accessFlags, clusterOptions, DRY_RUN, namespaceOf } from "../frame/flags.ts";
+import { shellLine } from "../frame/output.ts";
+
+interface Change {
+  readonly objects: readonly AppObject[];
+  /** A merge patch for each of the objects. */
+  readonly patch: object;
+}
+
+export const PAUSE = appChange(
+  "pause",
+  "paused",
+  "every namespace keeps its present owner, until resume",
+  ({ kind, object }) => ({
+    objects: [object],
+    patch: { spec: kind.specOf(true) },
+  }),
+);
+
+/** Any object of a family pauses it. */
+export const RESUME = appChange("resume", "resumed", "ends a pause: namespaces move as the rules ask", (app) => {
+  const paused = pausedObjects(app);
+  return { objects: paused.length === 0 ? [app.object] : paused, patch: { spec: app.kind.specOf(false) } };
+});
+
+export const CONFIRM = appChange(
+  "confirm",
+  "confirmed",
+  "lets the last edit move more namespaces than the limit allows",
+  (app) => {
+    const { generation } = app.object.metadata;
+    const converged = conditionOf(app, "Converged");
+    if (converged?.reason !== "ConfirmationRequired")
+      throw failure(`${app.name} has no moves that wait for a confirmation (Converged: ${converged?.reason ?? "not known yet"})`);
+    if (converged.observedGeneration !== generation)
+      throw failure(`${app.name} was edited a moment ago, and the manager has not judged the edit yet: look at its status again`);
+    return {
+      objects: [app.object],
+      patch: { metadata: { annotations: { [annotationKey("confirm-moves")]: String(generation) } } },
+    };
+  },
+);
+
+function appChange(name: string, done: string, summary: string, changeOf: (app: FoundApp) => Change): Command {
+  return {
+    name,
+    args: "APP",
+    maxArgs: 1,
+    summary,
+    flags: DRY_RUN,
+    async run({ args, flags, output, cluster }: Call) {
+      const connected = await cluster();
+      const app = await findApp(connected, args[0], namespaceOf(flags, connected.namespace));
+      const { namespace, kind } = app;
+      const { objects, patch } = changeOf(app);
+      const isDry = flags.isSet("dry-run");
+      const { resource } = kind;
+      const access = accessFlags(clusterOptions(flags));
+      for (const { metadata } of objects) {
+        const ref = { namespace, name: metadata.name ?? "" };
+        await connected.patch(resource, ref, patch, isDry);
+        const words = ["kubectl", "patch", `${resource.resource}.${resource.group}`, ref.name, "-n", namespace, "--type=merge"];
+        const kubectl = shellLine([...words, "-p", JSON.stringify(patch), ...(isDry ? ["--dry-run=server"] : []), ...access]);
+        const note = isDry ? " (dry run: nothing was changed)" : "";
+        output.data("Change", { ...ref, change: done, dryRun: isDry, kubectl }, [
+          `${resource.kind} ${namespace}/${ref.name} ${done}${note}`,
+        ]);
+        output.hint(`with kubectl: ${kubectl}`);
+      }
+      return EXIT.ok;
+    },
+  };
+}

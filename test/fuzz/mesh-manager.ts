@@ -105,6 +105,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     cut: () => undefined,
     registrations: { allow: () => true },
     tables: createRegistrationTables({ clock, tables: registry.tables }),
+    turns: { run: async <T>(_: string, work: () => T | Promise<T>) => work() },
   };
 
   const watchApps = () => apps.replace(cluster.apps());

@@ -4,7 +4,7 @@
 
 import { LISTED_STRING_BYTES, type MemoryBudget, parseBounded } from "../../base/bounded-json.ts";
 import { NAME_HASHES } from "../../kube/place.ts";
-import { TABLE_JSON, type TableJson, tableFromJson } from "../../mesh/contract/table-schema.ts";
+import { TABLE_JSON, TABLE_KEYS, type TableJson, tableFromJson } from "../../mesh/contract/table-schema.ts";
 import type { ResourceMatch, RouteTable } from "../../mesh/ownership/table.ts";
 import { MAX_TABLE_ENTRIES } from "../apps/compile/build-table.ts";
 import { CompactClasses, MAX_COMPACT_CLASSES, type NameIndex } from "./known-namespaces.ts";
@@ -52,7 +52,7 @@ export function readForeignTable(
   const allowed = Math.min(memory.left, RULES_BYTES + maxNames * NAME_BYTES);
   const tableMemory: MemoryBudget = { left: allowed };
   try {
-    const json = TABLE_JSON.parse(parseBounded(bytes, tableMemory));
+    const json = TABLE_JSON.parse(parseBounded(bytes, tableMemory, TABLE_KEYS));
     if (!isBounded(json, index, maxNames)) return undefined;
     let isInvalid = false;
     const table = tableFromJson(json, () => {

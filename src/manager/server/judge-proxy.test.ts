@@ -142,8 +142,8 @@ describe("the bounds of a registration", () => {
   });
 
   it("refuses a route that is larger than any route without its table", () => {
-    const large = { ...namedRoute(route), body: new Uint8Array(64 * 1024 + 1) };
-    const text = "a route in a registration has at most 65536 bytes";
+    const large = { ...namedRoute(route), body: new Uint8Array(128 * 1024 + 1) };
+    const text = "a route in a registration has at most 131072 bytes";
     expect(boundOf({ route: { ...claimsOf(), acknowledged: large } })).toBe(text);
     expect(boundOf({ route: { ...claimsOf(route), inDoubt: [namedRoute(route), large] } })).toBe(text);
   });

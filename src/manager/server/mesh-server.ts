@@ -6,6 +6,7 @@ import { Server, type ServerReadableStream, type sendUnaryData, status } from "@
 import { type ClientPace, createClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
 import { keepCompact } from "../../base/compact-body.ts";
+import { createFairTurns } from "../../base/fair-turns.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { ListenAddress } from "../../base/listener.ts";
 import type { CertificateReplyMessage, CertificateRequestMessage } from "../../mesh/contract/messages.ts";
@@ -83,6 +84,7 @@ export function createMeshServer(options: MeshServerOptions): MeshServer {
     ...options,
     registrations: createClientPace({ ...REGISTRATIONS, clock }),
     tables: createRegistrationTables({ clock, tables: registry.tables, namespaces: options.namespaces }),
+    turns: createFairTurns({ clock }),
     cut: listener.cut,
     ...(identify && { identify }),
     ...(security && { rejections: security.rejections }),

@@ -6,7 +6,7 @@ import { snapshot, table } from "../../../test/support/route-table.ts";
 import { claimsOf } from "../../../test/support/updates.ts";
 import type { RegistrationMessage } from "../../mesh/contract/messages.ts";
 import { createProxyRegistry } from "./proxy-registry.ts";
-import { type ServerStream, serveProxyStream } from "./proxy-stream.ts";
+import { type ProxyStreamDeps, type ServerStream, serveProxyStream } from "./proxy-stream.ts";
 import { createRegistrationTables } from "./registration-tables.ts";
 import { createSharedTables } from "./shared-resources.ts";
 
@@ -18,6 +18,8 @@ const REGISTRATION: RegistrationMessage = {
   epoch: 0,
   route: claimsOf(),
 };
+
+const atOnce: ProxyStreamDeps["turns"] = { run: async (_, work) => work() };
 
 it("a registration whose names are no names is refused before they go anywhere", () => {
   const clock = createFakeClock();
@@ -31,6 +33,7 @@ it("a registration whose names are no names is refused before they go anywhere",
     leadership: { epoch: 1 },
     registrations: { allow: (pod) => asked.push(pod) > 0 },
     tables: createRegistrationTables({ clock, tables: createSharedTables() }),
+    turns: atOnce,
     cut: () => undefined,
     clock,
     log: pino({ level: "silent" }),
@@ -67,6 +70,7 @@ it("a proxy that reads nothing is cut off, and the log says which pod's it is", 
     leadership: { epoch: 1 },
     registrations: { allow: () => true },
     tables: createRegistrationTables({ clock, tables: createSharedTables() }),
+    turns: atOnce,
     cut: (peer) => void cut.push(peer),
     clock,
     log,
@@ -95,6 +99,7 @@ it("a proxy that had to wait for the manager has as long for its promise as any 
     leadership: { epoch: 1 },
     registrations: { allow: () => true },
     tables: createRegistrationTables({ clock, tables: createSharedTables() }),
+    turns: atOnce,
     cut: () => undefined,
     clock,
     log: pino({ level: "silent" }),
@@ -134,6 +139,7 @@ it.each([
     leadership: { epoch: 1 },
     registrations: { allow: () => true },
     tables: createRegistrationTables({ clock, tables: createSharedTables() }),
+    turns: atOnce,
     cut: () => undefined,
     clock,
     log,
@@ -182,6 +188,7 @@ function openStream(parts: Pick<Parameters<typeof serveProxyStream>[1], "registr
     leadership: { epoch: 1 },
     registrations: { allow: () => true },
     tables: createRegistrationTables({ clock, tables: createSharedTables() }),
+    turns: atOnce,
     cut: () => undefined,
     clock,
     ...parts,

@@ -3,6 +3,7 @@
 import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
+import type { FairTurns } from "../../base/fair-turns.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ManagerMessage, ProxyMessage } from "../../mesh/contract/messages.ts";
 import { type PodKey, podKey } from "../../mesh/handover/proxy-facts.ts";
@@ -43,6 +44,8 @@ export interface ProxyStreamDeps {
   /** By pod: a proxy that comes back over and over must not delay the others. */
   readonly registrations: Pick<ClientPace, "allow">;
   readonly tables: RegistrationTables;
+  /** For work that blocks the event loop, by pod. */
+  readonly turns: Pick<FairTurns, "run">;
   readonly cut: (peer: string) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -147,15 +150,32 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     }
   }
 
-  function serve({ registration, epoch, tables: received, reports }: Extract<StreamEffect, { kind: "serve" }>): void {
+  function serve({ registration, epoch, reports }: Extract<StreamEffect, { kind: "serve" }>): void {
     due.cancel();
-    tables.take(received, registration.pod?.namespace ?? "");
     const route = tables.resolve(registration.route);
     tables.close();
     log.info({ pod, version: route.version, epoch }, "proxy connected");
     const { streamNumber, capabilities } = registration;
     registry.connected(pod, { uid: registration.pod?.uid ?? "", streamNumber, capabilities, route }, proxy, epoch);
     for (const report of reports) registry.reported(pod, proxy, report);
+  }
+
+  /** Later messages wait for the tables of a promise before them. */
+  let earlier: Promise<void> | undefined;
+  function receive(message: ProxyMessage): void {
+    const received = "promise" in message ? message.promise.tables : [];
+    const go = () => enter({ kind: "message", message });
+    if (received.length === 0 && earlier === undefined) go();
+    else
+      earlier = Promise.resolve(earlier)
+        .then(async () => takeTables(received))
+        .then(go);
+  }
+
+  // To parse the tables that a pod makes up may take a tenth of a second each, and many streams may come together.
+  async function takeTables(received: readonly Uint8Array[]): Promise<void> {
+    const [namespace = ""] = pod.split("/");
+    for (const table of received) await deps.turns.run(pod, () => tables.take([table], namespace));
   }
 
   // Any other message is a newer proxy's, and is ignored, as the contract says.
@@ -181,7 +201,7 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     caller = identified;
     stream.on("data", (message: ProxyMessage) => {
       if (isFlood()) end(`more than ${MAX_MESSAGES} messages in a second`, "RESOURCE_EXHAUSTED");
-      else enter({ kind: "message", message });
+      else receive(message);
     });
     stream.on("end", () => {
       enter({ kind: "closed" });

@@ -2,7 +2,7 @@
 // Invariant: a rule that is read can be enforced, and a problem says of every other rule why it cannot.
 import { z } from "zod";
 import { egressSchema, faultSchema, limitSchema, type PolicySet, type RuleOrigin, ruleName } from "../../policy/policy.ts";
-import { decodeJson, digestOf, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
+import { decodeJson, digestOf, firstProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
 /** A proxy with this capability keeps the rules of single objects: see `keep`. */
 export const KEEPS_RULES = "policy-keep";
@@ -76,7 +76,7 @@ export function readPolicies(body: Uint8Array, head: Versioned): ReadPolicies {
   };
   for (const [name, items] of Object.entries(others)) if (items.length > 0) problems.push(`${name}: not known to this version`);
   const digest = problems.length === 0 ? head.digest : policiesDigest(set);
-  return { resource: { version: head.version, digest, ...set }, unread, problems };
+  return { resource: { version: head.version, digest, ...set }, unread, problems: firstProblems(problems) };
 }
 
 export function policiesDigest(set: SentSet): string {

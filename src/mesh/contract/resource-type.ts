@@ -42,14 +42,24 @@ export function acceptsType(name: string): string {
   return `type:${name}`;
 }
 
-/** A resource that cannot be enforced: code `RESOURCE_INVALID`, with every problem. */
+/** A resource that cannot be enforced: code `RESOURCE_INVALID`, with its problems. */
 export class ResourceInvalidError extends MeshError {
   readonly problems: readonly string[];
 
+  /** Of very many problems, the first ones are kept: a body may have a million. */
   constructor(problems: readonly string[]) {
-    super("RESOURCE_INVALID", `reading a resource: ${problems.join("; ")}`);
-    this.problems = problems;
+    const first = firstProblems(problems);
+    super("RESOURCE_INVALID", `reading a resource: ${first.join("; ")}`);
+    this.problems = first;
   }
+}
+
+const MAX_PROBLEMS = 20;
+
+export function firstProblems(problems: readonly string[]): readonly string[] {
+  if (problems.length <= MAX_PROBLEMS) return problems;
+  const first = problems.slice(0, MAX_PROBLEMS - 1);
+  return [...first, `and ${problems.length - first.length} more problems`];
 }
 
 export function headProblems({ version, digest }: Versioned): string[] {
@@ -80,7 +90,7 @@ export function parseBody(body: Uint8Array, head: Versioned, maxMemory = MAX_BOD
 export function checkJson<T>(value: unknown, head: Versioned, schema: z.ZodType<T>): T {
   const problems = headProblems(head);
   const read = schema.safeParse(value);
-  if (!read.success) problems.push(...read.error.issues.map(({ path, message }) => `${path.join(".") || "body"}: ${message}`));
+  for (const { path, message } of read.error?.issues ?? []) problems.push(`${path.join(".") || "body"}: ${message}`);
   if (problems.length > 0 || !read.success) throw new ResourceInvalidError(problems);
   return read.data;
 }

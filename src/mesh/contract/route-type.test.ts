@@ -21,6 +21,7 @@ import type { RouteRule, RouteTable } from "../ownership/table.ts";
 import { ResourceInvalidError, type Versioned } from "./resource-type.ts";
 import { claimedRoute, namedRoute, ROUTE, type RouteContent, routeDigest } from "./route-type.ts";
 import { hashBytes, tableHash, tableToBytes } from "./table-json.ts";
+import { TABLE_KEYS } from "./table-schema.ts";
 
 const maps = group("", "configmaps");
 const routes = table(
@@ -251,6 +252,15 @@ const FILLED: Filled<RouteContent> = {
     retained: [{ namespaces: new Set(["b"]), rules: [{ resources, visible: true }] }],
   },
 };
+
+it("the keys of a table are those that a manager expects", () => {
+  const keys = new Set<string>();
+  JSON.parse(Buffer.from(tableToBytes(FILLED.table)).toString(), (key, value) => {
+    if (!/^\d*$/.test(key)) keys.add(key);
+    return value;
+  });
+  expect([...keys].sort()).toEqual([...TABLE_KEYS].sort());
+});
 
 it("a route with every field set, at every level, decodes to an equal route", () => {
   const filled = { ...FILLED, version: 1, digest: "d" };

@@ -26,7 +26,7 @@ export function diffTables(base: RouteTable, next: RouteTable): Uint8Array | und
  * used
  */
 export function applyDelta(base: RouteTable, delta: TableDelta, problems: string[]): RouteTable {
-  problems.push(...problemsOf(base, delta));
+  for (const problem of problemsOf(base, delta)) problems.push(problem);
   const { classes, classOf } = movedClasses(base, delta);
   return { ...base, classes, classOf, fenced: movedFences(base.fenced, delta) };
 }

@@ -9,6 +9,13 @@ import type { ResourceMatch, RetainedRule, RouteRule, RouteTable } from "../owne
 /** A table as the wire and the stored file have it. */
 export type TableJson = z.output<typeof TABLE_JSON>;
 
+/** All keys of a table, at any depth. */
+export const TABLE_KEYS: ReadonlySet<string> = new Set(
+  "rules classes sharedResources fenced retained places kind because subset resources origin term terms key operator values apiGroups visible".split(
+    " ",
+  ),
+);
+
 /** Namespaces, and "" for the cluster scope, with the same rules: ascending indices into the table's rules. */
 export interface PlacesRow {
   readonly rules: readonly number[];

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import type { PodRef } from "../../mesh/contract/messages.ts";
+import { digestOf } from "../../mesh/contract/resource-type.ts";
 import { ROUTE, routeFromJson } from "../../mesh/contract/route-type.ts";
 import type { MovesMemory } from "../../mesh/moves/stored-moves.ts";
 import {
@@ -152,7 +153,7 @@ export function snapshotToJson(snapshot: Snapshot, pod: PodRef, lock?: LockState
 function toJson(pod: PodRef, route: string, { lockName, subset }: Snapshot, state?: LockState, moves?: MovesContent): string {
   const lock = { lockName, subset, closed: state?.closed ?? null, longestLeaseMs: state?.longestLeaseMs };
   const content: Omit<FileContent, "route"> = { format: FORMAT, pod, lock, moves };
-  return `${JSON.stringify(content).slice(0, -1)},"route":${route}}`;
+  return withSum(`${JSON.stringify(content).slice(0, -1)},"route":${route}}`);
 }
 
 /** @throws MeshError `SNAPSHOT_FILE` for unreadable text or another pod's, `RESOURCE_INVALID` for problems */
@@ -174,8 +175,16 @@ export function storedFromJson(text: string, pod: PodRef): Stored {
   };
 }
 
+const SUM_LENGTH = ',"sum":""}'.length + 32;
+
+/** The object with the sum of its text as the last field: a damaged file may still be JSON, with another namespace in it. */
+export function withSum(json: string): string {
+  return `${json.slice(0, -1)},"sum":"${digestOf(Buffer.from(json))}"}`;
+}
+
 function parse(text: string): z.output<typeof CONTENT> {
   try {
+    if (withSum(`${text.slice(0, -SUM_LENGTH)}}`) !== text) throw new Error("it is damaged, or of another format");
     return CONTENT.parse(JSON.parse(text));
   } catch (cause) {
     throw new MeshError("SNAPSHOT_FILE", "reading stored snapshot", { cause });

@@ -19,7 +19,8 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const SYSTEM = "system";
 const RUN_TIMEOUT_MS = 5 * 60_000;
 
-export type ImageName = Program;
+/** The manager's image has ctrlmesh too. */
+export type ImageName = Exclude<Program, "cli">;
 
 export interface ImageRoot {
   /** The folder with the image's paths, such as app/dist. */

@@ -69,7 +69,7 @@ describeWithProgram("go", "the files of a release", () => {
     expect(bom).toMatchObject({ bomFormat: "CycloneDX", metadata: { component: { name: "ctrlmesh", version } } });
     const notices = await Promise.all(
       PROGRAMS.map(async (name) => {
-        const { dir: image } = await buildImageRoot(name);
+        const { dir: image } = await buildImageRoot(name === "proxy" ? "proxy" : "manager");
         return readFileSync(join(image, "app/dist", name, "THIRD-PARTY-NOTICES.txt"), "utf8");
       }),
     );

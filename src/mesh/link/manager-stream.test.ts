@@ -110,7 +110,7 @@ describe.each([WAITS, WELCOMED])("a stream in the state $kind", (state) => {
 
 describe("a stream that was welcomed", () => {
   it("is served once it promises the epoch", () => {
-    const serve = { kind: "serve", registration, epoch: 3, tables: [table], reports: [leads] };
+    const serve = { kind: "serve", registration, epoch: 3, reports: [leads] };
     expect(stepped(WELCOMED, promise())).toEqual([SERVED, serve]);
   });
   it("ends if it promises another epoch, if the replica leads no more, or if the pod is admitted no more", () => {

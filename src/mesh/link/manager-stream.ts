@@ -53,7 +53,7 @@ export type StreamEffect =
   /** The first answer, which tells the proxy that this replica serves. */
   | { readonly kind: "welcome"; readonly message: ManagerMessage }
   | { readonly kind: "look-later" }
-  | (Registered & { readonly kind: "serve"; readonly epoch: number; readonly tables: readonly Uint8Array[] })
+  | (Registered & { readonly kind: "serve"; readonly epoch: number })
   | { readonly kind: "deliver"; readonly message: ProxyMessage }
   /** The proxy may not follow this replica. */
   | { readonly kind: "newer-epoch"; readonly message: string }
@@ -119,8 +119,7 @@ function onMessage(state: Exclude<StreamState, { kind: "over" }>, message: Proxy
       const verdict = facts.judge(registration);
       if (verdict.kind !== "serve") return turnAway(state, verdict);
       if (message.promise.epoch !== epoch || facts.epoch() !== epoch) return leadsNoMore(state);
-      const { tables } = message.promise;
-      return { state: { kind: "served", epoch }, effects: [{ kind: "serve", registration, epoch, tables, reports }] };
+      return { state: { kind: "served", epoch }, effects: [{ kind: "serve", registration, epoch, reports }] };
     }
     case "served":
       if ("registration" in message) return secondRegistration(state);

@@ -5,7 +5,7 @@ import { BUCKETS, clusterPlace } from "../../kube/place.ts";
 import { movesBetween } from "../moves/moves-between.ts";
 import { enforced } from "../ownership/enforced.ts";
 import { readViewOf, type Snapshot } from "../ownership/snapshot.ts";
-import { losesWritten, retainingLost } from "./own-writes.ts";
+import { retainedUnder } from "./own-writes.ts";
 
 const WIDGETS = group("example.io", "widgets");
 const RULES = [sharded(WIDGETS), subset("shard-0", WIDGETS), subset("shard-1", WIDGETS)];
@@ -24,9 +24,8 @@ const family = (version: number, scope: 0 | 1, byName: boolean, pod = "shard-1",
     ),
     { version, digest: `digest-${version}`, subset: pod },
   );
-/** As proxy-routes.ts puts the two together. */
-const retainingWritten = (shown: Snapshot, next: Snapshot, written: ReadonlySet<string>) =>
-  losesWritten(shown, next, written) ? retainingLost(shown, next) : next;
+const retainingWritten = (inForce: Snapshot, routes: Snapshot, written: ReadonlySet<string>) =>
+  retainedUnder({ inForce, retaining: undefined }, { routes, written }, 0)?.routes ?? routes;
 const shownIn = (routes: Snapshot, place: string) =>
   readViewOf(enforced(routes).view("example.io", "widgets")).ownershipOf(place) === "own";
 /** The places whose objects clients are shown before and not after, or the reverse, without being sent a move. */

@@ -35,31 +35,26 @@ export function retainedUnder(
 ): Retaining | undefined {
   if (inForce === undefined) return undefined;
   const before = retaining !== undefined && nowMs < retaining.endMs ? retaining : undefined;
-  const losesNow = losesWritten(inForce, routes, written);
+  if (before === undefined && written.size === 0) return undefined;
+  const lostNow = lostPlaces(inForce, routes);
+  const losesNow = hasWritten(lostNow, written);
   if (before === undefined && !losesNow) return undefined;
-  const shown = retainingLost(before?.routes ?? inForce, routes);
-  if (shown === routes) return undefined;
+  const lost = before === undefined ? lostNow : lostPlaces(before.routes, routes);
+  if (lost.length === 0) return undefined;
+  const own = lost.map((each): MomentaryClass => ({ ...each, untilShown: true }));
+  const table = { ...routes.table, retained: [...(routes.table.retained ?? []), ...own] };
   const endMs = before?.endMs ?? nowMs + LONGEST_RETAINED_MS;
-  return { routes: shown, endMs, isDrained: before?.isDrained === true && !losesNow };
+  return { routes: { ...routes, table }, endMs, isDrained: before?.isDrained === true && !losesNow };
 }
 
-/** True if the next routes take a place away from the pod to which it has just written. */
-export function losesWritten(inForce: Snapshot, next: Snapshot, written: ReadonlySet<string>): boolean {
-  if (written.size === 0) return false;
+/** The cluster scope counts as one place. */
+function hasWritten(lost: readonly RetainedClass[], written: ReadonlySet<string>): boolean {
   const wroteInScope = [...written].some(isInClusterScope);
   const isWritten = (place: string) => (isInClusterScope(place) ? wroteInScope : written.has(place));
-  return lostPlaces(inForce, next).some(({ namespaces }) => [...namespaces].some(isWritten));
+  return lost.some(({ namespaces }) => [...namespaces].some(isWritten));
 }
 
-/** The next routes with all that clients are shown now and that these take away; `next` itself if that is nothing. */
-export function retainingLost(shown: Snapshot, next: Snapshot): Snapshot {
-  const lost = lostPlaces(shown, next);
-  if (lost.length === 0) return next;
-  const own = lost.map((each): MomentaryClass => ({ ...each, untilShown: true }));
-  return { ...next, table: { ...next.table, retained: [...(next.table.retained ?? []), ...own] } };
-}
-
-/** Without those that the manager's routes retain. */
+/** What clients are shown and the next routes take away, without what the manager's routes retain. */
 function lostPlaces(shown: Snapshot, next: Snapshot): readonly RetainedClass[] {
   const { retained = [] } = next.table;
   return retainedBetween(shown, next).flatMap(({ rules, namespaces }) => {

@@ -66,6 +66,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     reviews: "api-server http identity observe policies server session",
     egress: "http observe policies server session",
     "warm-up": "api-server call http identity observe outbound policies session",
+    explain: "call outbound policies session",
     hooks: "",
     iptables: "",
   },

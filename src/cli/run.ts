@@ -5,6 +5,7 @@ import type { Clock } from "../base/clock.ts";
 import { errorMessage, isMeshError } from "../base/errors.ts";
 import { CONFIRM, PAUSE, RESUME } from "./commands/change-app.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
+import { EXPLAIN_REQUEST } from "./commands/explain-request.ts";
 import { LINT } from "./commands/lint.ts";
 import { STATUS } from "./commands/status.ts";
 import { VERSIONS } from "./commands/version.ts";
@@ -16,7 +17,17 @@ import { COMMON_FLAGS, clusterOptions, isJson } from "./frame/flags.ts";
 import { commandHelp, overview } from "./frame/help.ts";
 import { createOutput, oneLine, type Streams } from "./frame/output.ts";
 
-export const COMMANDS: readonly Command[] = [STATUS, WAIT, EXPLAIN_OWNER, LINT, PAUSE, RESUME, CONFIRM, VERSIONS];
+export const COMMANDS: readonly Command[] = [
+  STATUS,
+  WAIT,
+  EXPLAIN_OWNER,
+  EXPLAIN_REQUEST,
+  LINT,
+  PAUSE,
+  RESUME,
+  CONFIRM,
+  VERSIONS,
+];
 
 export interface World {
   readonly streams: Streams;

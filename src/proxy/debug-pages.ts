@@ -9,25 +9,29 @@ import { ownersOf } from "../mesh/ownership/owners.ts";
 import type { Snapshot } from "../mesh/ownership/snapshot.ts";
 import { namespacesOf } from "../mesh/ownership/table.ts";
 import { ownerText, subsetDisplayName } from "../mesh/ownership/words.ts";
+import { readAskedRequest } from "./explain/asked-request.ts";
+import { type ExplainDeps, explainRequest } from "./explain/explain-request.ts";
 import type { AccessFields, AccessLog } from "./observe/access-log.ts";
 import type { Policies } from "./policies/policies.ts";
 import type { Session } from "./session/session.ts";
 
-export interface DebugPagesDeps {
+export interface DebugPagesDeps extends Pick<ExplainDeps, "gate" | "random"> {
   readonly accessLog: Pick<AccessLog, "tap">;
   readonly clock: Clock;
   readonly session: Pick<Session, "current">;
-  readonly policies: Pick<Policies, "describe">;
+  readonly policies: Pick<Policies, "describe" | "matching">;
   /** Newest first. */
   readonly plans: { list(): readonly object[] };
 }
 
 const MAX_PLANS = 200;
 
-export function debugPages({ session, policies, plans, ...deps }: DebugPagesDeps): Readonly<Record<string, Page>> {
+export function debugPages(deps: DebugPagesDeps): Readonly<Record<string, Page>> {
+  const { session, policies, plans } = deps;
   return {
     "/debug/snapshot": () => snapshotPage(session.current?.snapshot),
     "/debug/owner": (query) => ownerPage(query, session.current?.snapshot),
+    "/debug/explain": (query) => explainPage(query, deps),
     "/debug/plans": () => ({ plans: plans.list().slice(0, MAX_PLANS) }),
     "/debug/policies": () => policiesPage(policies),
     "/debug/requests": requestsPage(deps),
@@ -87,6 +91,24 @@ export function ownerPage(query: URLSearchParams, snapshot: Snapshot | undefined
   const { app, subset, version } = snapshot;
   const owner = ownersOf(snapshot.table, group, resource).ownerOf(namespace);
   return { app, subset: subsetDisplayName(subset), namespace, owner: ownerText(owner, namespace), version };
+}
+
+/** The most stages and rules that an explanation names. */
+const MAX_STEPS = 200;
+
+/** /debug/explain?verb=delete&group=apps&resource=deployments&namespace=team-b&name=web: what the proxy would do now. */
+export function explainPage(query: URLSearchParams, deps: ExplainDeps): object {
+  const asked = readAskedRequest(query);
+  if (deps.session.current === undefined)
+    return {
+      decision: "refused",
+      reason: "no-snapshot",
+      code: 503,
+      message: "this proxy has no routes yet",
+      steps: bounded([], 0),
+    };
+  const { steps, ...explanation } = explainRequest(asked, deps);
+  return { ...explanation, steps: bounded(steps, MAX_STEPS) };
 }
 
 const MAX_RULES = 200;

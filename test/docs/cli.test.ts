@@ -2,16 +2,40 @@
 import { expect, it } from "vitest";
 import { EXIT } from "../../src/cli/frame/exit.ts";
 import { COMMANDS } from "../../src/cli/run.ts";
+import { enforced } from "../../src/mesh/ownership/enforced.ts";
+import { explainPage } from "../../src/proxy/debug-pages.ts";
 import { movingApp, startCli } from "../support/cli.ts";
-import { blocksOf, readDocument } from "../support/doc-blocks.ts";
+import { readDocument } from "../support/doc-blocks.ts";
+import { runningPolicies } from "../support/running-policies.ts";
+import { routes } from "../support/test-routes.ts";
 
 const page = readDocument("docs/reference/cli.md");
-const outputs = blocksOf(page).filter(({ info }) => info === "text");
+const OUTPUT = /```text\n[^`]*```/g;
 
-it("shows the overview and the status as they are printed", async () => {
+/** The outputs in the page, by the command line in the sentence before each. */
+const COMMAND_LINES = ["--help", "status", "explain request shop-1 delete deployments.apps/web --in team-b"];
+
+it("shows what the commands print", async () => {
   const cli = startCli([movingApp()]);
-  expect(outputs.map(({ text }) => text)).toEqual([(await cli.run("--help")).stdout, (await cli.run("status")).stdout]);
+  cli.answers.set("/apis/apps", { preferredVersion: { version: "v1" } });
+  cli.answers.set("/apis/apps/v1", { resources: [{ name: "deployments", namespaced: true }] });
+  cli.sidecars.set("shop-1", { "/debug/explain": (query) => explainPage(query, sidecarOfTeamA()) });
+  const printed: string[] = [];
+  for (const line of COMMAND_LINES) printed.push((await cli.run(...line.split(" "))).stdout);
+  expect(page.match(OUTPUT)).toHaveLength(printed.length);
+  const updated = page.replaceAll(OUTPUT, () => `\`\`\`text\n${printed.shift()}\`\`\``);
+  // `npx vitest run --project unit test/docs/cli.test.ts -u` writes the page.
+  await expect(updated).toMatchFileSnapshot("../../docs/reference/cli.md");
 });
+
+/** A sidecar of the subset canary, which owns team-a. */
+function sidecarOfTeamA() {
+  const { policies } = runningPolicies();
+  const current = enforced(
+    routes(17, { blue: ["team-a"], defaultSubset: ["team-b"] }, { app: { namespace: "ops", name: "shop" } }),
+  );
+  return { session: { current }, policies, gate: { closedFor: undefined }, random: () => 0 };
+}
 
 it("has a row for each exit code, and a word on each command", () => {
   const codes = [...page.matchAll(/^\| (\d+) +\|/gm)].map(([, code]) => Number(code));

@@ -40,6 +40,14 @@ function ctrlmesh(kubeconfig: string, args: readonly string[], env: Readonly<Rec
   });
 }
 
+async function kubectl(kubeconfig: string, args: readonly string[]) {
+  return new Promise<{ readonly stdout: string; readonly stderr: string }>((resolve) => {
+    execFile("kubectl", args, { env: { ...process.env, KUBECONFIG: kubeconfig }, timeout: 30_000 }, (_error, stdout, stderr) =>
+      resolve({ stdout, stderr }),
+    );
+  });
+}
+
 /** A kubectl that forwards ports as a kubelet would: the pods of this test are processes of this machine. All else is the real one's. */
 function wrapKubectl(dir: string, pods: readonly MeshPod[]): void {
   const ports = pods.map(({ name, healthUrl }) => `${name} ${new URL(healthUrl).port}`);
@@ -106,6 +114,44 @@ describeWithKube("ctrlmesh", () => {
     const { code, stdout } = await owner("team-a");
     expect(code).toBe(0);
     expect(stdout).toMatch(/foo-canary-0 +- +- +not asked: error: unable to forward port/);
+  });
+
+  itWithProgram("kubectl", "explains a request as the sidecar then answers it", async () => {
+    wrapKubectl(wrapped, pods);
+    const env = { PATH: `${wrapped}:${process.env.PATH}` };
+    const explain = (...args: string[]) =>
+      ctrlmesh(kube.kubeconfig, ["explain", "request", "foo-0", ...args, "-n", APP.namespace], env);
+    const asOperator = (...args: string[]) => kubectl(pods[0]?.adminKubeconfig ?? "", args);
+    const refused = await explain("delete", "configmaps/web", "--in", "canary-eu");
+    expect(refused.code).toBe(2);
+    expect(refused.stdout).toMatch(
+      /^pod foo-0 \(subset default, route \d+\): DELETE \/api\/v1\/namespaces\/canary-eu\/configmaps\/web\n {2}refused with 403 \(other-subset\): ctrlmesh: /,
+    );
+    const [, text = ""] = /refused with 403 \(other-subset\): (.*)\n/.exec(refused.stdout) ?? [];
+    expect((await asOperator("delete", "configmap", "web", "-n", "canary-eu")).stderr).toContain(text);
+    expect(await explain("delete", "cm/web", "--in", "team-a")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("  forwarded:"),
+    });
+    expect(await explain("list", "deploy.apps")).toMatchObject({ code: 0, stdout: expect.stringContaining("  narrowed:") });
+    const lock = await explain("get", `leases.coordination.k8s.io/${APP.name}`, "--in", APP.namespace, "-o", "json");
+    expect(JSON.parse(lock.stdout)).toMatchObject({ kind: "RequestExplanation", decision: "forwarded" });
+    expect((await explain("get", "/healthz")).stdout).toContain("GET /healthz");
+  });
+
+  itWithProgram("kubectl", "says which part of the request is wrong", async () => {
+    const env = { PATH: `${wrapped}:${process.env.PATH}` };
+    const explain = (...args: string[]) =>
+      ctrlmesh(kube.kubeconfig, ["explain", "request", "foo-0", ...args, "-n", APP.namespace], env);
+    expect(await explain("remove", "configmaps")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("verb: must be one of get, list"),
+    });
+    expect((await explain("get", "configmaps")).stderr).toContain("name: must be set: get is about one object");
+    expect((await explain("get", "deployments/web")).stderr).toContain("there is no resource deployments of the core group");
+    expect((await explain("get", "widgets.example.com/web")).stderr).toContain("the API server has no group example.com");
+    expect(await explain("get", "nodes/a", "--in", "team-a")).toMatchObject({ code: 64 });
+    expect((await ctrlmesh(kube.kubeconfig, ["explain", "request", "gone-0", "list", "pods"], env)).code).toBe(1);
   });
 
   itWithProgram("kubectl", "names the right that is missing", async () => {

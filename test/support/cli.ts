@@ -1,6 +1,8 @@
 // ctrlmesh in this process, with a cluster that is data.
+import { createServer } from "node:http";
 import { MeshError } from "../../src/base/errors.ts";
-import type { Cluster } from "../../src/cli/frame/cluster.ts";
+import type { Page } from "../../src/base/health-server.ts";
+import type { Cluster, Forwarded } from "../../src/cli/frame/cluster.ts";
 import { run } from "../../src/cli/run.ts";
 import { objectPath, type Resource } from "../../src/kube/client/resource.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
@@ -22,6 +24,10 @@ export function startCli(objects: FakeObject[]) {
   const clock = createFakeClock();
   const patches: FakePatch[] = [];
   const files = new Map<string, string>();
+  /** The debug pages of the sidecar of each pod. */
+  const sidecars = new Map<string, Readonly<Record<string, Page>>>();
+  /** By path. */
+  const answers = new Map<string, unknown>();
   const of = (resource: Resource) =>
     objects.filter(({ kind, apiVersion }) => kind === resource.kind && apiVersion.split("/")[0] === (resource.group || "v1"));
   const cluster: Cluster = {
@@ -41,17 +47,26 @@ export function startCli(objects: FakeObject[]) {
         return isSelected && (namespace === undefined || metadata.namespace === namespace);
       }) as unknown as T[];
     },
+    async read(path) {
+      const answer = answers.get(path);
+      if (answer === undefined) throw new MeshError("NOT_FOUND", `${path} not found`);
+      return answer;
+    },
     async patch(resource, ref, patch, dryRun) {
       patches.push({ path: objectPath(resource, ref), patch, dryRun });
     },
     async forward({ name }) {
-      throw new MeshError("COMMAND_FAILED", `no port of pod ${name} can be reached here`);
+      const pages = sidecars.get(name);
+      if (pages === undefined) throw new MeshError("COMMAND_FAILED", `no port of pod ${name} can be reached here`);
+      return servePages(pages);
     },
   };
   return {
     clock,
     patches,
     files,
+    answers,
+    sidecars,
     async run(...argv: string[]) {
       let [stdout, stderr] = ["", ""];
       const streams = {
@@ -67,6 +82,18 @@ export function startCli(objects: FakeObject[]) {
       return { code, stdout, stderr };
     },
   };
+}
+
+/** The pages of a sidecar at an address of this machine. */
+async function servePages(pages: Readonly<Record<string, Page>>): Promise<Forwarded> {
+  const server = createServer(async (req, res) => {
+    const { pathname, searchParams } = new URL(req.url ?? "", "http://sidecar");
+    const content = await pages[pathname]?.(searchParams, new AbortController().signal);
+    res.writeHead(content === undefined ? 404 : 200).end(JSON.stringify(content));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  return { url: `http://127.0.0.1:${port}`, close: () => void server.close() };
 }
 
 const START_MS = createFakeClock().now();

@@ -17,8 +17,9 @@ const LIST = z.looseObject({
 });
 
 /** @param raw the JSON of a GET */
-export function rawReads(raw: (path: string) => Promise<unknown>): Pick<Cluster, "get" | "list"> {
+export function rawReads(raw: (path: string) => Promise<unknown>): Pick<Cluster, "get" | "list" | "read"> {
   return {
+    read: raw,
     async get<T extends KubeObject>(...[resource, ref]: Parameters<Cluster["get"]>) {
       const path = objectPath(resource, ref);
       return read(OBJECT, await raw(path), path) as unknown as T;

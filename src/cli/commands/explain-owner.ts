@@ -1,10 +1,12 @@
 // `ctrlmesh explain owner`: who owns a namespace, as the sidecars enforce it. Invariant: no owner is computed here:
 // each answer is that of a sidecar, with the version of its routes.
 import { z } from "zod";
-import { HEALTH_PORT, INJECTED_LABEL } from "../../api/injected-pod.ts";
+import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { errorMessage } from "../../base/errors.ts";
+import type { ObjectRef } from "../../kube/client/resource.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import { type FoundApp, findApp, listApps } from "../apps/apps.ts";
+import { askSidecar } from "../apps/ask-sidecar.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { type Call, type Command, failure, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
@@ -13,7 +15,6 @@ import { columns, counted } from "../frame/output.ts";
 
 /** Each takes a connection and a process. */
 const MAX_PODS = 10;
-const ANSWER_MS = 5_000;
 
 const ANSWER = z.looseObject({ owner: z.string().nullable(), subset: z.string().optional(), version: z.number().optional() });
 
@@ -80,22 +81,10 @@ async function askApp(cluster: Cluster, { name, namespace: home }: FoundApp, nam
   return { said: await Promise.all(pods.slice(0, MAX_PODS).map(ask)), left: Math.max(0, pods.length - MAX_PODS) };
 }
 
-async function askPod(
-  cluster: Cluster,
-  pod: { namespace: string; name: string },
-  namespace: string,
-  resource: string | undefined,
-) {
+function askPod(cluster: Cluster, pod: ObjectRef, namespace: string, resource: string | undefined) {
   const [plural = "", ...group] = (resource ?? "").split(".");
   const query = new URLSearchParams({ namespace, group: group.join("."), resource: plural });
-  const port = await cluster.forward(pod, HEALTH_PORT);
-  try {
-    const reply = await fetch(`${port.url}/debug/owner?${query}`, { signal: AbortSignal.timeout(ANSWER_MS) });
-    if (!reply.ok) throw failure(`its debug page answers ${reply.status}: ${(await reply.text()).slice(0, 200)}`);
-    return ANSWER.parse(await reply.json());
-  } finally {
-    port.close();
-  }
+  return askSidecar(cluster, pod, `/debug/owner?${query}`, ANSWER);
 }
 
 function isRunning({ metadata, status }: Pod): boolean {

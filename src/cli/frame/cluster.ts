@@ -13,6 +13,8 @@ export interface Cluster {
    * @throws MeshError `NOT_FOUND` if the API server does not serve the resource
    */
   list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string): Promise<readonly T[]>;
+  /** The JSON at a path of the API server. @throws MeshError `NOT_FOUND` */
+  read(path: string): Promise<unknown>;
   /** A JSON merge patch. @param dryRun the API server checks it, and changes nothing */
   patch(resource: Resource, ref: ObjectRef, patch: object, dryRun: boolean): Promise<void>;
   /** Opens a port of a pod on this machine, until it is closed. */

@@ -36,6 +36,11 @@ export interface RefusedBy {
   readonly refusal: Refusal;
 }
 
+export interface AskedRule {
+  readonly rule: LimitRule;
+  readonly decision: Decision;
+}
+
 /** A breaker that is not closed. */
 export interface StoredBreaker extends Opened {
   /** Of the object. */
@@ -163,6 +168,10 @@ export function createEngine({
     entry.counters[kind].value++;
   };
 
+  const matchedBy = (request: PolicyRequest): readonly Entry[] => {
+    const matching = matcher.match(request);
+    return hasExemptions ? withoutExempted(matching, request) : matching;
+  };
   /** At least one rule does not let the request pass, or would not if it was enforced. */
   const decideSlowly = (matched: readonly Entry[], request: PolicyRequest, nowMs: number): LimitDecision => {
     const asked = matched.map((entry) => ({ entry, decision: entry.limiter.ask(request, nowMs) }));
@@ -193,8 +202,7 @@ export function createEngine({
     decide(request: PolicyRequest): LimitDecision {
       const nowMs = now();
       if (nowMs >= dueMs) advance();
-      const matching = matcher.match(request);
-      const matched = hasExemptions ? withoutExempted(matching, request) : matching;
+      const matched = matchedBy(request);
       for (const { limiter } of matched) if (limiter.ask(request, nowMs) !== PASS) return decideSlowly(matched, request, nowMs);
       let tickets: Ticket[] | undefined;
       for (const entry of matched) {
@@ -205,6 +213,13 @@ export function createEngine({
         else tickets.push(ticket);
       }
       return permitted(tickets);
+    },
+    /** What each rule that matches the request says now, and who would refuse it. Changes nothing but what is due. */
+    ask(request: PolicyRequest): { readonly asked: readonly AskedRule[]; readonly refused: RefusedBy | undefined } {
+      const nowMs = now();
+      if (nowMs >= dueMs) advance();
+      const asked = matchedBy(request).map((entry) => ({ entry, decision: entry.limiter.ask(request, nowMs) }));
+      return { asked: asked.map(({ entry: { rule }, decision }) => ({ rule, decision })), refused: worstOf(asked) };
     },
     update(rules: readonly LimitRule[]): void {
       const nowMs = now();

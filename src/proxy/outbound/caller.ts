@@ -130,11 +130,11 @@ export function excludedCallers({ clock, random, metrics, session, moves }: Excl
     const { excludedBy } = call.record;
     if (excludedBy === undefined || !isResourceCall(call) || call.record.lock || isReview(call.info)) return next(call);
     if (isListOrWatch(call.info)) return serveNothing(call, next);
-    return Promise.reject(refusal(call, excludedText(excludedBy, session.current?.snapshot.words)));
+    return Promise.reject(callerRefusal(call, excludedText(excludedBy, session.current?.snapshot.words)));
   };
 }
 
-function refusal({ record, info }: ResourceCall, why: string): StatusError {
+export function callerRefusal({ record, info }: ResourceCall, why: string): StatusError {
   noteDecision(record, "refused", "default-only-caller");
   const what = info.name === "" ? info.resource : `${info.resource} "${info.name}"`;
   return new StatusError("Forbidden", `ctrlmesh: ${info.verb} ${what}: ${why}`);

@@ -10,6 +10,7 @@ import { composeStack } from "../http/compose-stack.ts";
 import type { ServingCertificate } from "../identity/serving-certificate.ts";
 import { createProxyMetrics, type ProxyMetrics } from "../observe/metrics.ts";
 import { createTrafficServer, singleCertificate, type TrafficServer } from "../server/traffic-server.ts";
+import { createLockGate, type LockGate } from "./election/lock-gate.ts";
 import { createPlanLog, type PlanLog } from "./lists/plan-log.ts";
 import { outboundLayers, type StackDeps } from "./stack.ts";
 
@@ -19,9 +20,10 @@ export interface Outbound {
   readonly apiServer: ApiServer;
   readonly metrics: ProxyMetrics;
   readonly plans: PlanLog;
+  readonly gate: LockGate;
 }
 
-export interface OutboundDeps extends Omit<StackDeps, "apiServer" | "metrics" | "streamMetrics" | "plans" | "podName"> {
+export interface OutboundDeps extends Omit<StackDeps, "apiServer" | "metrics" | "streamMetrics" | "plans" | "gate" | "podName"> {
   readonly certificate: ServingCertificate;
   readonly registry: Registry;
   /** The stack's layers, outermost first. Default `outboundLayers`. */
@@ -52,13 +54,14 @@ export function createOutbound(config: OutboundSettings, deps: OutboundDeps): Ou
   const metrics = createProxyMetrics(registry);
   const streamMetrics = createStreamMetrics(registry);
   const plans = createPlanLog(clock);
+  const gate = createLockGate(clock, deps.session.memory.lock);
   const server = createTrafficServer({
     listen: config.listen,
     alsoListen: config.alsoListen,
     tls: singleCertificate(certificate),
     // The layers before `request-info` read nothing of a call that a raw call lacks (stack.test.ts).
     stack: composeStack(
-      layers({ ...deps, podName: config.podName, apiServer, metrics, streamMetrics, plans }),
+      layers({ ...deps, podName: config.podName, apiServer, metrics, streamMetrics, plans, gate }),
       clock,
     ) as RawHandler,
     createRecord: () => createRecord(),
@@ -68,7 +71,7 @@ export function createOutbound(config: OutboundSettings, deps: OutboundDeps): Ou
     drainMs: config.drainMs,
     ...deps.traffic,
   });
-  return { server, apiServer, metrics, plans };
+  return { server, apiServer, metrics, plans, gate };
 }
 
 function mayBecomeTunnel(method: string, target: string): boolean {

@@ -26,7 +26,7 @@ export function fault({ session, policies }: FaultDeps): Layer {
     const abort = policies.abort(request);
     if (abort === undefined) return next(call);
     discardBody(call.body);
-    throw refusal(call, abort.rule, abort.status);
+    throw faultRefusal(call, abort.rule, abort.status);
   };
 }
 
@@ -35,7 +35,7 @@ function reasonFor(code: number): StatusReason {
   return code === 410 ? "Gone" : (reasonOfCode(code) ?? "InternalError");
 }
 
-function refusal({ record }: Call, { origin }: FaultRule, code: number): PolicyError {
+export function faultRefusal({ record }: Call, { origin }: FaultRule, code: number): PolicyError {
   noteDecision(record, "refused", "fault");
   record.rule = ruleName(origin);
   const message = `ctrlmesh: fault injected by ${nameOfRule(origin)}`;

@@ -35,7 +35,7 @@ export function limit({ session, policies, random }: LimitDeps): Layer {
     const decision = policies.limit(policedRequest(call, session));
     if (decision.kind === "refused") {
       discardBody(call.body);
-      throw refusal(call, decision, random);
+      throw limitRefusal(call, decision, random);
     }
     own.isAdmitted = true;
     // Nobody settles a request that is sent after the answer.
@@ -62,7 +62,7 @@ function isServing({ info, record }: Call): boolean {
  * gets a 429, since a reflector lists again after a 503. A recorder sleeps for Retry-After, and drops an
  * Event without it.
  */
-function refusal({ info: sent, record }: Call, refused: RefusedBy, random: Random): PolicyError {
+export function limitRefusal({ info: sent, record }: Call, refused: RefusedBy, random: Random): PolicyError {
   const { info = sent } = clientsRecord(record);
   const {
     rule: { origin },

@@ -11,6 +11,7 @@ import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { NO_MEMORY } from "../session/memory.ts";
 import { NO_REPORTS } from "../session/session.ts";
+import { createLockGate } from "./election/lock-gate.ts";
 import { createPlanLog } from "./lists/plan-log.ts";
 import { outboundLayers } from "./stack.ts";
 
@@ -37,6 +38,7 @@ function layerNames(): string[] {
     metrics,
     streamMetrics,
     plans,
+    gate: createLockGate(clock, NO_MEMORY.lock),
     accessLog,
     clock,
     random,

@@ -16,7 +16,7 @@ import { caller, excludedCallers } from "./caller.ts";
 import { census } from "./census.ts";
 import { declineWebSocketWatch } from "./decline-websocket-watch.ts";
 import { election } from "./election/election.ts";
-import { createLockGate, lockGate } from "./election/lock-gate.ts";
+import { type LockGate, lockGate } from "./election/lock-gate.ts";
 import { fault } from "./fault.ts";
 import { isolate } from "./isolate/isolate.ts";
 import { limit, settle } from "./limit.ts";
@@ -36,6 +36,8 @@ export interface StackDeps {
   readonly policies: Policies;
   readonly plans: PlanLog;
   readonly accessLog: AccessLog;
+  /** `election` opens and closes it, `lock-gate` asks it. */
+  readonly gate: LockGate;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -43,9 +45,7 @@ export interface StackDeps {
 }
 
 export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply>[] {
-  const { session, apiServer, metrics, streamMetrics, clock, log } = deps;
-  // `election` opens and closes it, `lock-gate` asks it.
-  const gate = createLockGate(clock, session.memory.lock);
+  const { session, apiServer, metrics, streamMetrics, gate, clock, log } = deps;
   // Follows the routes before the watches of the layers do.
   const moves = createMoveLog(session, session.memory.moves);
   return [

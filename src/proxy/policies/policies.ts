@@ -14,7 +14,7 @@ import {
   type StoredBreaker,
   type Transition,
 } from "../../policy/engine/engine.ts";
-import { type Abort, type Delay, drawAbort, drawDelay, type Waited } from "../../policy/engine/faults.ts";
+import { type Abort, type Delay, drawAbort, drawDelay, isInEffect, type Waited } from "../../policy/engine/faults.ts";
 import { createMatcher, type Matcher } from "../../policy/matcher.ts";
 import {
   type EgressRule,
@@ -123,6 +123,11 @@ export function createPolicies({ clock, random, managerAwayMs, metrics, log }: P
     abort(request: PolicyRequest): Abort | undefined {
       return areFaultsOff() ? undefined : drawAbort(request, clock.now(), faultDeps());
     },
+    /** The rules that match the request, and who would refuse it now. Nothing is charged, drawn or counted. */
+    matching(request: PolicyRequest) {
+      const inEffect = areFaultsOff() ? [] : faults.match(request).filter((rule) => isInEffect(rule, clock.now()));
+      return { faults: inEffect, ...engine.ask(request) };
+    },
     /** For a request to another server than the API server. */
     judge(request: PolicyRequest): EgressDecision {
       const judged = egress.judge(request);
@@ -190,10 +195,14 @@ function logTransition({ rule: { origin, mode }, to, reason, figure }: Transitio
   else log.info(fields, "a breaker has closed");
 }
 
+/** True for a rule that allows deletes in percent of the objects that there are. */
+export function countsDeletes({ limiter }: LimitRule): boolean {
+  return limiter.kind === "deletes" || (limiter.kind === "breaker" && limiter.deletes !== undefined);
+}
+
 /** Names of resources, without their subresources; "*" for all. */
 function countedResources(limits: readonly LimitRule[]): Set<string> {
-  const counting = limits.filter(({ limiter }) => limiter.kind === "deletes" || (limiter.kind === "breaker" && limiter.deletes));
-  const names = counting.flatMap(({ match }) => match.resources.flatMap(({ resources }) => resources));
+  const names = limits.filter(countsDeletes).flatMap(({ match }) => match.resources.flatMap(({ resources }) => resources));
   return new Set(names.map((name) => name.split("/", 1)[0] ?? name));
 }
 

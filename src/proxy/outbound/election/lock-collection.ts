@@ -90,13 +90,17 @@ function isOwn({ podNamespace, lockName, subset }: Snapshot, { namespace, name }
 // A deletecollection must not reach other subsets' locks: the selector excludes the names in the routes. For
 // leases that is not enough, since pods of a subset that left the routes may still lead.
 function sparingLocks(call: ResourceCall, selector: string, snapshot: Snapshot): Call {
-  if (call.info.resource === "leases") {
-    noteDecision(call.record, "refused", "other-subset-lock");
-    const message = `ctrlmesh: deletecollection leases: it would reach the leader-election locks of other subsets; delete by name`;
-    throw new StatusError("Forbidden", message);
-  }
+  checkLeaseCollection(call);
   const terms = withoutForeignLocks(snapshot);
   return terms === "" ? call : withParameter(call, "fieldSelector", joinSelectors(selector, terms));
+}
+
+/** @throws StatusError Forbidden for a deletecollection of leases */
+export function checkLeaseCollection({ info, record }: ResourceCall): void {
+  if (info.resource !== "leases") return;
+  noteDecision(record, "refused", "other-subset-lock");
+  const message = `ctrlmesh: deletecollection leases: it would reach the leader-election locks of other subsets; delete by name`;
+  throw new StatusError("Forbidden", message);
 }
 
 interface LockView {

@@ -76,10 +76,14 @@ export function createLockGate(clock: Clock, memory: LockMemory): LockGate {
 
 export function lockGate(gate: Pick<LockGate, "closedFor">): Layer {
   return (next) => (call) => {
-    const lock = gate.closedFor;
-    if (lock !== undefined && !call.record.lock && isResourceCall(call) && isLeaderAct(call)) throw heldBack(call, lock);
+    checkGate(call, gate);
     return next(call);
   };
+}
+
+/** @throws StatusError ServiceUnavailable for a write of a leader while the gate is closed */
+export function checkGate(call: Call, { closedFor: lock }: Pick<LockGate, "closedFor">): void {
+  if (lock !== undefined && !call.record.lock && isResourceCall(call) && isLeaderAct(call)) throw heldBack(call, lock);
 }
 
 // If this snapshot names no lock, the lock upstream has the operator's own name, as the other snapshot says.

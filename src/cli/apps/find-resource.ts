@@ -1,0 +1,49 @@
+// Finds a resource by what people call it: deployments.apps, pods, deploy.apps. The API server says what there is.
+import { z } from "zod";
+import { isMeshError } from "../../base/errors.ts";
+import type { Cluster } from "../frame/cluster.ts";
+import { failure } from "../frame/command.ts";
+
+export interface FoundResource {
+  readonly group: string;
+  readonly version: string;
+  /** Plural. */
+  readonly resource: string;
+  readonly isNamespaced: boolean;
+}
+
+const GROUP = z.object({ preferredVersion: z.object({ version: z.string() }) });
+const RESOURCES = z.object({
+  resources: z.array(
+    z.object({
+      name: z.string(),
+      singularName: z.string().optional(),
+      shortNames: z.array(z.string()).optional(),
+      namespaced: z.boolean(),
+    }),
+  ),
+});
+
+/** @throws MeshError `COMMAND_FAILED` if there is no such resource */
+export async function findResource(cluster: Cluster, text: string): Promise<FoundResource> {
+  const [name = "", ...rest] = text.toLowerCase().split(".");
+  const group = rest.join(".");
+  const version = group === "" ? "v1" : await preferredVersion(cluster, group);
+  const { resources } = RESOURCES.parse(await cluster.read(group === "" ? "/api/v1" : `/apis/${group}/${version}`));
+  const found = resources.find(({ name: plural, singularName, shortNames = [] }) =>
+    [plural, singularName, ...shortNames].includes(name),
+  );
+  if (found !== undefined) return { group, version, resource: found.name, isNamespaced: found.namespaced };
+  const where =
+    group === "" ? "of the core group; others are named with their group, for example deployments.apps" : `of group ${group}`;
+  throw failure(`there is no resource ${name} ${where}`);
+}
+
+async function preferredVersion(cluster: Cluster, group: string): Promise<string> {
+  try {
+    return GROUP.parse(await cluster.read(`/apis/${encodeURIComponent(group)}`)).preferredVersion.version;
+  } catch (error) {
+    if (isMeshError(error, "NOT_FOUND")) throw failure(`the API server has no group ${group}`);
+    throw error;
+  }
+}

@@ -1,0 +1,41 @@
+// The stages "faults" and "limits" of an explanation. Nothing is drawn or charged.
+import type { Random } from "../../base/clock.ts";
+import { isLeaseIn, type PolicyRequest, policyRequestOf } from "../../policy/policy-request.ts";
+import { faultRefusal } from "../outbound/fault.ts";
+import { limitRefusal } from "../outbound/limit.ts";
+import { countsDeletes, type Policies } from "../policies/policies.ts";
+import { nameOfRule } from "../policies/policy-refusal.ts";
+import { dependsOn, type Walk } from "./walk.ts";
+
+export interface ExplainPolicies {
+  readonly policies: Pick<Policies, "matching">;
+  readonly random: Random;
+}
+
+export function explainFaults(walk: Walk, { policies }: ExplainPolicies): void {
+  for (const rule of policies.matching(policyRequest(walk)).faults) {
+    const { delay, abort, mode, origin } = rule;
+    const parts = [
+      ...(delay === undefined ? [] : [`delays ${delay.percent} % by ${delay.ms / 1_000} s`]),
+      ...(abort === undefined ? [] : [`answers ${abort.percent} % with ${abort.status}`]),
+    ];
+    walk.say(`${nameOfRule(origin)} ${parts.join(" and ")}${mode === "Enforce" ? "" : ` (mode ${mode}: it only counts)`}`);
+    if (mode === "Enforce" && abort !== undefined && abort.percent >= 100) throw faultRefusal(walk.call, rule, abort.status);
+  }
+}
+
+export function explainLimits(walk: Walk, { policies, random }: ExplainPolicies): void {
+  const { asked, refused } = policies.matching(policyRequest(walk));
+  for (const { rule, decision } of asked) {
+    const shadow = rule.mode === "Enforce" ? "" : ` (mode ${rule.mode}: it only counts)`;
+    if (decision.kind !== "pass" && countsDeletes(rule)) continue;
+    walk.say(`${nameOfRule(rule.origin)} ${decision.kind === "pass" ? "lets it pass" : "refuses it"}${shadow}`);
+  }
+  if (refused === undefined) return;
+  if (!countsDeletes(refused.rule)) throw limitRefusal(walk.call, refused, random);
+  dependsOn(walk, `${nameOfRule(refused.rule.origin)}: how many objects there are decides`);
+}
+
+function policyRequest({ asked: { user }, call: { info, record }, enforced: { snapshot } }: Walk): PolicyRequest {
+  return policyRequestOf(info, record.lock || isLeaseIn(snapshot.podNamespace, info), () => user);
+}

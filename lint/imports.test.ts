@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   runtime: "base kube",
   manager: "base kube api policy wire mesh runtime manager",
   proxy: "base kube policy wire mesh proxy",
-  cli: "api base kube runtime cli",
+  cli: "api base kube mesh runtime manager/apps manager/sharding manager/virtual-app cli",
 };
 
 /** Rooms that serve any kind of traffic: what they may import from outside of their program. */
@@ -70,7 +70,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     hooks: "",
     iptables: "",
   },
-  cli: { frame: "", cluster: "frame", apps: "frame", commands: "apps frame" },
+  cli: { frame: "", cluster: "frame", apps: "frame", plan: "apps frame", commands: "apps frame plan" },
 };
 
 /** Packages that only the folders named may import; other packages may be imported by every folder that is not pure. */

@@ -7,6 +7,7 @@ import { CONFIRM, PAUSE, RESUME } from "./commands/change-app.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { EXPLAIN_REQUEST } from "./commands/explain-request.ts";
 import { LINT } from "./commands/lint.ts";
+import { PLAN } from "./commands/plan.ts";
 import { STATUS } from "./commands/status.ts";
 import { VERSIONS } from "./commands/version.ts";
 import { WAIT } from "./commands/wait.ts";
@@ -22,6 +23,7 @@ export const COMMANDS: readonly Command[] = [
   WAIT,
   EXPLAIN_OWNER,
   EXPLAIN_REQUEST,
+  PLAN,
   LINT,
   PAUSE,
   RESUME,

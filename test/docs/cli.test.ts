@@ -4,29 +4,54 @@ import { EXIT } from "../../src/cli/frame/exit.ts";
 import { COMMANDS } from "../../src/cli/run.ts";
 import { enforced } from "../../src/mesh/ownership/enforced.ts";
 import { explainPage } from "../../src/proxy/debug-pages.ts";
-import { movingApp, startCli } from "../support/cli.ts";
+import { type FakeObject, movingApp, startCli } from "../support/cli.ts";
 import { readDocument } from "../support/doc-blocks.ts";
 import { runningPolicies } from "../support/running-policies.ts";
 import { routes } from "../support/test-routes.ts";
+import { sampleVirtualApp } from "../support/virtual-app.ts";
 
 const page = readDocument("docs/reference/cli.md");
 const OUTPUT = /```text\n[^`]*```/g;
 
-/** The outputs in the page, by the command line in the sentence before each. */
-const COMMAND_LINES = ["--help", "status", "explain request shop-1 delete deployments.apps/web --in team-b"];
+/** The command line of each output in the page, with its world. */
+const EXAMPLES: readonly (readonly [line: string, cli: ReturnType<typeof startCli>])[] = [
+  ["--help", startCli([])],
+  ["status", startCli([movingApp()])],
+  ["explain request shop-1 delete deployments.apps/web --in team-b", cliWithSidecar()],
+  ["plan -f edit.yaml", cliWithEdit()],
+];
 
 it("shows what the commands print", async () => {
-  const cli = startCli([movingApp()]);
-  cli.answers.set("/apis/apps", { preferredVersion: { version: "v1" } });
-  cli.answers.set("/apis/apps/v1", { resources: [{ name: "deployments", namespaced: true }] });
-  cli.sidecars.set("shop-1", { "/debug/explain": (query) => explainPage(query, sidecarOfTeamA()) });
   const printed: string[] = [];
-  for (const line of COMMAND_LINES) printed.push((await cli.run(...line.split(" "))).stdout);
+  for (const [line, cli] of EXAMPLES) printed.push((await cli.run(...line.split(" "))).stdout);
   expect(page.match(OUTPUT)).toHaveLength(printed.length);
   const updated = page.replaceAll(OUTPUT, () => `\`\`\`text\n${printed.shift()}\`\`\``);
   // `npx vitest run --project unit test/docs/cli.test.ts -u` writes the page.
   await expect(updated).toMatchFileSnapshot("../../docs/reference/cli.md");
 });
+
+function cliWithSidecar() {
+  const cli = startCli([]);
+  cli.answers.set("/apis/apps", { preferredVersion: { version: "v1" } });
+  cli.answers.set("/apis/apps/v1", { resources: [{ name: "deployments", namespaced: true }] });
+  cli.sidecars.set("shop-1", { "/debug/explain": (query) => explainPage(query, sidecarOfTeamA()) });
+  return cli;
+}
+
+/** An edit that gives two more namespaces to the subset v2. */
+function cliWithEdit() {
+  const dividedBy = (namespaceRegex: string) =>
+    sampleVirtualApp({ route: { subRules: [{ name: "canary-eu", match: [{ namespaceRegex }] }] } });
+  const namespaces = ["canary-a", "team-a", "team-b", "team-c"].map((name) => ({
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name },
+  }));
+  const stored = { ...dividedBy("^canary-"), status: { subsets: [{ name: "default", namespaces: 3, readyPods: 2, pods: 2 }] } };
+  const cli = startCli([...namespaces, stored as unknown as FakeObject]);
+  cli.files.set("edit.yaml", JSON.stringify(dividedBy("^(canary-|team-[ab])")));
+  return cli;
+}
 
 /** A sidecar of the subset canary, which owns team-a. */
 function sidecarOfTeamA() {

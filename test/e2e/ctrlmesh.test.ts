@@ -154,6 +154,28 @@ describeWithKube("ctrlmesh", () => {
     expect((await ctrlmesh(kube.kubeconfig, ["explain", "request", "gone-0", "list", "pods"], env)).code).toBe(1);
   });
 
+  itWithProgram("kubectl", "plans the moves that then follow", async () => {
+    const file = join(wrapped, "edit.yaml");
+    const ownedByV2 = async () => {
+      const { subsets = [] } = (await mesh.client.get(VIRTUAL_APPS, APP)).status ?? {};
+      return subsets.find(({ name }) => name === "v2")?.namespaces;
+    };
+    const before = await ownedByV2();
+    const edit = demoVirtualApp().replace("^canary", "^(canary|team-a)");
+    writeFileSync(file, edit);
+    const planned = await run("plan", "-f", file);
+    expect(planned).toMatchObject({
+      code: 2,
+      stdout: expect.stringMatching(/ 1 of \d+ namespaces moves\n {2}default -> v2 {2}1 {2}team-a\n/),
+    });
+    await mesh.apply(edit);
+    expect((await run("wait", ...NAMED, "--timeout", "30s")).code).toBe(0);
+    expect(await ownedByV2()).toBe((before ?? 0) + 1);
+    expect(await run("plan", "-f", file)).toMatchObject({ code: 0, stdout: expect.stringContaining("nothing moves") });
+    await mesh.apply(demoVirtualApp());
+    expect((await run("wait", ...NAMED, "--timeout", "30s")).code).toBe(0);
+  });
+
   itWithProgram("kubectl", "names the right that is missing", async () => {
     const { code, stdout, stderr } = await run("status", "-A", "--as", "nobody");
     expect([code, stdout]).toEqual([1, ""]);

@@ -6,13 +6,13 @@ import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { validateVirtualApp } from "../../src/api/virtual-app.ts";
 import { formatTerms, type Labels } from "../../src/kube/label-selector.ts";
+import { compileNow } from "../../src/manager/apps/compile/compile-now.ts";
 import type { NamespaceFacts } from "../../src/manager/apps/compile/route-spec.ts";
 import { routeOf } from "../../src/manager/virtual-app/route-rules.ts";
 import { tableHash, tableToBytes } from "../../src/mesh/contract/table-json.ts";
 import { ownersOf } from "../../src/mesh/ownership/owners.ts";
 import { namespacesOf, type RouteRule, type RouteTable } from "../../src/mesh/ownership/table.ts";
 import { ownerText } from "../../src/mesh/ownership/words.ts";
-import { compileNow } from "../support/compile-now.ts";
 import { tableFromBytes, table as tableOf, tableToJson } from "../support/route-table.ts";
 
 interface Input {

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { validateShardingConfig } from "../../src/api/sharding-config.ts";
+import { compileNow } from "../../src/manager/apps/compile/compile-now.ts";
 import { childrenOf } from "../../src/manager/sharding/children.ts";
 import { type Family, familiesOf } from "../../src/manager/sharding/family.ts";
 import { countGaps, countOverlaps } from "../../src/manager/sharding/family-status.ts";
@@ -14,7 +15,6 @@ import { shardsOfConfigs, shardsOfRoot } from "../../src/manager/sharding/shards
 import { formatPlacement } from "../../src/manager/sharding/stored-placement.ts";
 import { ownersOf } from "../../src/mesh/ownership/owners.ts";
 import { ownerText } from "../../src/mesh/ownership/words.ts";
-import { compileNow } from "../support/compile-now.ts";
 import { tableToJson } from "../support/route-table.ts";
 
 interface Input {

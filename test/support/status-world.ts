@@ -3,6 +3,7 @@
 
 import type { AppStatus, RestartStatus } from "../../src/api/app-status.ts";
 import type { VirtualAppSpec } from "../../src/api/virtual-app.ts";
+import { compileNow } from "../../src/manager/apps/compile/compile-now.ts";
 import { appStatus } from "../../src/manager/status/app-status.ts";
 import type { StatusFacts } from "../../src/manager/status/facts.ts";
 import { routeOf } from "../../src/manager/virtual-app/route-rules.ts";
@@ -10,7 +11,6 @@ import type { AppPod } from "../../src/mesh/handover/app-pod.ts";
 import { planApp } from "../../src/mesh/handover/plan-app.ts";
 import type { ProxyFacts } from "../../src/mesh/handover/proxy-facts.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
-import { compileNow } from "./compile-now.ts";
 import { proxyFacts } from "./pod-facts.ts";
 import { specOf } from "./source-apps.ts";
 import { VIRTUAL_APP_WORDS } from "./source-words.ts";

@@ -2,10 +2,10 @@
 import { lockNameOf, type VirtualApp, validateVirtualApp } from "../../../src/api/virtual-app.ts";
 import { MeshError } from "../../../src/base/errors.ts";
 import type { Namespace } from "../../../src/kube/client/resources.ts";
+import { compileNow } from "../../../src/manager/apps/compile/compile-now.ts";
 import { routeOf } from "../../../src/manager/virtual-app/route-rules.ts";
 import { subsetOfPod } from "../../../src/manager/virtual-app/virtual-app-source.ts";
 import { ownersOf } from "../../../src/mesh/ownership/owners.ts";
-import { compileNow } from "../../../test/support/compile-now.ts";
 import type { Setting } from "../act.ts";
 import { FOOS, readManifests } from "../manifests.ts";
 

@@ -2,13 +2,13 @@
 // hand-written configs of its end-to-end test. They must apply unchanged and mean what they say.
 import { expect, it } from "vitest";
 import { parse } from "yaml";
-import { compileNow } from "../../../test/support/compile-now.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../api/sharding-config.ts";
 import { ownersOf } from "../../mesh/ownership/owners.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { ownerText } from "../../mesh/ownership/words.ts";
 import type { App } from "../apps/app.ts";
+import { compileNow } from "../apps/compile/compile-now.ts";
 import { judgeEdit } from "./sharding-edit.ts";
 import { createShardingSource } from "./sharding-source.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { compileNow } from "../../../test/support/compile-now.ts";
 import { samplePlacement, sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { BUCKETS, CLUSTER_SCOPE } from "../../kube/place.ts";
 import { ownersOf } from "../../mesh/ownership/owners.ts";
 import { namespacesOf, type RouteTable } from "../../mesh/ownership/table.ts";
+import { compileNow } from "../apps/compile/compile-now.ts";
 import { balancedMap, countNamespaces, type SlotMap } from "./balanced-map.ts";
 import { countGaps, countOverlaps } from "./family-status.ts";
 import type { Placement } from "./placement.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { compileNow } from "../../../test/support/compile-now.ts";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import { formatProblem } from "../../api/problems.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { ownersOf } from "../../mesh/ownership/owners.ts";
 import type { App, Surroundings } from "../apps/app.ts";
+import { compileNow } from "../apps/compile/compile-now.ts";
 import { comparedOwners, isSameOwner } from "../apps/namespace-owners.ts";
 import { childrenOf } from "./children.ts";
 import { familyNameOf } from "./family.ts";

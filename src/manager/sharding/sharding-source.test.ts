@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { compileNow } from "../../../test/support/compile-now.ts";
 import { sampleShardingConfig, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { NAMESPACE } from "../../api/sharding-keys.ts";
@@ -7,6 +6,7 @@ import { resourceName } from "../../kube/client/resource.ts";
 import { ownersOf } from "../../mesh/ownership/owners.ts";
 import { ownerText } from "../../mesh/ownership/words.ts";
 import type { App } from "../apps/app.ts";
+import { compileNow } from "../apps/compile/compile-now.ts";
 import { createShardingSource, labelledResources } from "./sharding-source.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { compileNow } from "../../../test/support/compile-now.ts";
 import { specOf } from "../../../test/support/source-apps.ts";
 import { problemsOf, sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { annotationKey } from "../../api/annotations.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import { planApp } from "../../mesh/handover/plan-app.ts";
 import { NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
+import { compileNow } from "../apps/compile/compile-now.ts";
 import { routeOf } from "./route-rules.ts";
 import { callersOf } from "./virtual-app-source.ts";
 

@@ -1,8 +1,8 @@
-// Compiles a route at once, in this thread: for specs that are known to be cheap, as those of the demo and of tests are.
+// Compiles a route at once, in this thread and without a limit of time: for a command line and for tests, whose specs are their own.
 import { RE2JS } from "re2js";
-import { buildTable } from "../../src/manager/apps/compile/build-table.ts";
-import type { Matches, NamespaceFacts, RouteSpec } from "../../src/manager/apps/compile/route-spec.ts";
-import type { RouteTable } from "../../src/mesh/ownership/table.ts";
+import type { RouteTable } from "../../../mesh/ownership/table.ts";
+import { buildTable } from "./build-table.ts";
+import type { Matches, NamespaceFacts, RouteSpec } from "./route-spec.ts";
 
 export function compileNow(route: RouteSpec, namespaces: readonly NamespaceFacts[]): RouteTable {
   const compiled = new Map(route.expressions.map((expression) => [expression, RE2JS.compile(expression)]));

@@ -1,0 +1,183 @@
+// What edits of apps and of the labels of namespaces move, computed from the objects that the cluster has and with the
+// code by which the manager judges edits. Pure. Invariant: objects of one app are judged together, since users edit
+// the configs of a family in one file.
+import type { AppStatus } from "../../api/app-status.ts";
+import { formatProblem } from "../../api/problems.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import type { App, EditVerdict, Source, SourceObject } from "../../manager/apps/app.ts";
+import { type NamespaceFacts, namespaceFacts, type RouteSpec } from "../../manager/apps/compile/route-spec.ts";
+import { subsetDisplayName } from "../../mesh/ownership/words.ts";
+import { isDeepEqual } from "../../runtime/merge-patch.ts";
+import { counted } from "../frame/output.ts";
+import { type Move, movedNamespaces } from "./moved-namespaces.ts";
+
+export interface World {
+  readonly namespaces: readonly KubeObject[];
+  /** The objects of each source, in all namespaces that matter. */
+  readonly objects: ReadonlyMap<Source, readonly SourceObject[]>;
+}
+
+/** Objects as the files have them, with their namespaces. */
+export interface Edits {
+  readonly namespaces: readonly KubeObject[];
+  readonly objects: ReadonlyMap<Source, readonly SourceObject[]>;
+}
+
+export interface PlannedApp {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly problems: readonly string[];
+  /** Of the present namespaces, those that get another owner. */
+  readonly moves: readonly Move[];
+  readonly total: number;
+  /** What else to know before the edit. */
+  readonly notes: readonly string[];
+}
+
+interface EditedApp {
+  readonly source: Source;
+  readonly before: App | undefined;
+  readonly after: App | undefined;
+  readonly verdicts: readonly EditVerdict[];
+}
+
+export function planEdits(world: World, edits: Edits): PlannedApp[] {
+  const before = world.namespaces.map(namespaceFacts);
+  const after = labelled(world.namespaces, edits.namespaces).map(namespaceFacts);
+  const hasLabels = edits.namespaces.length > 0;
+  return [...world.objects.keys()]
+    .flatMap((source) => editedApps(source, world, edits, hasLabels))
+    .map((app) => planned(app, before, after));
+}
+
+/** As `kubectl apply` does: labels that a file does not name stay. */
+function labelled(namespaces: readonly KubeObject[], edited: readonly KubeObject[]): KubeObject[] {
+  const labelsOf = new Map(edited.map(({ metadata: { name, labels } }) => [name, labels]));
+  return namespaces.map((namespace) => {
+    const { metadata } = namespace;
+    const labels = labelsOf.get(metadata.name);
+    return labels === undefined
+      ? namespace
+      : { ...namespace, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } } };
+  });
+}
+
+/** @param all also the apps that no file edits, as far as the labels of namespaces decide there */
+function editedApps(source: Source, world: World, edits: Edits, all: boolean): EditedApp[] {
+  const stored = world.objects.get(source) ?? [];
+  const others = [...world.objects].flatMap(([kind, objects]) => (kind === source ? [] : kind.appsOf(objects)));
+  let objects = stored;
+  const verdicts = new Map<string, EditVerdict[]>();
+  for (const file of edits.objects.get(source) ?? []) {
+    const old = objects.find((each) => isSameObject(each, file));
+    const next = edited(old, file);
+    const around = appsByPlace(source, objects);
+    const key = keyOf(next.metadata.namespace, source.appNameOf(next));
+    const own = around.get(key);
+    const inNamespace = [...around.values(), ...others].filter(
+      (app) => app.ref.namespace === next.metadata.namespace && app !== own,
+    );
+    const verdict = source.judgeEdit(old, next, { own, others: inNamespace });
+    verdicts.set(key, [...(verdicts.get(key) ?? []), verdict]);
+    objects = [...objects.filter((each) => each !== old), next];
+  }
+  const [appsBefore, appsAfter] = [appsByPlace(source, stored), appsByPlace(source, objects)];
+  const keys = new Set([...verdicts.keys(), ...(all && source.readsNamespaceLabels ? appsAfter.keys() : [])]);
+  return [...keys].sort().map((key) => ({
+    source,
+    before: appsBefore.get(key),
+    after: appsAfter.get(key),
+    verdicts: verdicts.get(key) ?? [],
+  }));
+}
+
+function appsByPlace(source: Source, objects: readonly SourceObject[]): Map<string, App> {
+  const byNamespace = Map.groupBy(objects, ({ metadata }) => metadata.namespace);
+  const apps = [...byNamespace.values()].flatMap((each) => source.appsOf(each));
+  return new Map(apps.map((app) => [keyOf(app.ref.namespace, app.ref.name), app]));
+}
+
+function keyOf(namespace = "", name = ""): string {
+  return `${namespace}/${name}`;
+}
+
+function isSameObject(a: KubeObject, b: KubeObject): boolean {
+  return a.metadata.namespace === b.metadata.namespace && a.metadata.name === b.metadata.name;
+}
+
+/** The object as it will be stored: its status and identity stay, and a new spec is a new generation. */
+function edited(old: SourceObject | undefined, file: SourceObject): SourceObject {
+  const { status: _status, ...sent } = file;
+  if (old === undefined) return sent;
+  const isSame = isDeepEqual(specOf(old), specOf(file));
+  const generation = (old.metadata.generation ?? 1) + (isSame ? 0 : 1);
+  const annotations = { ...old.metadata.annotations, ...file.metadata.annotations };
+  const metadata = { ...old.metadata, ...file.metadata, annotations, generation };
+  return { ...sent, metadata, ...(old.status !== undefined && { status: old.status }) };
+}
+
+function specOf(object: SourceObject): unknown {
+  return (object as { readonly spec?: unknown }).spec;
+}
+
+function planned(
+  { source, before, after, verdicts }: EditedApp,
+  old: readonly NamespaceFacts[],
+  next: readonly NamespaceFacts[],
+): PlannedApp {
+  const { namespace = "", name = "" } = (after ?? before)?.ref ?? {};
+  const head = { kind: source.resource.kind, namespace, name, total: next.length };
+  const refusals = verdicts.flatMap(({ problems }) => problems.map(formatProblem));
+  const problems = refusals.length > 0 ? refusals : (after?.problems ?? []);
+  const warnings = verdicts.flatMap((each) => each.warnings);
+  if (problems.length > 0) return { ...head, problems, moves: [], notes: warnings };
+  const routes = routesOf(before, after, verdicts);
+  const moves =
+    routes === undefined
+      ? []
+      : movedNamespaces({ route: routes.before, namespaces: old }, { route: routes.after, namespaces: next });
+  return { ...head, problems, moves, notes: [...warnings, ...notesOf(before, after, moves, head.total)] };
+}
+
+/** Undefined: nothing moves by the edit. */
+function routesOf(before: App | undefined, after: App | undefined, verdicts: readonly EditVerdict[]) {
+  const [old, next] = [before?.spec, after?.spec];
+  if (old === undefined || next === undefined || next.isPaused) return undefined;
+  // The shards of a root follow from its pods too. Admission estimates them from the edit.
+  const estimates = verdicts.flatMap(({ reroute }) => (reroute?.isEstimate === true ? [reroute] : []));
+  const [first, last]: (RouteSpec | undefined)[] = [estimates[0]?.before, estimates.at(-1)?.after];
+  return { before: first ?? old.route(), after: last ?? next.route() };
+}
+
+function notesOf(before: App | undefined, after: App | undefined, moves: readonly Move[], total: number): string[] {
+  const spec = after?.spec;
+  if (after === undefined || spec === undefined) return [];
+  if (before?.spec === undefined)
+    return ["is new to the manager: its namespaces get their owners once all of its pods have a sidecar"];
+  if (spec.isPaused) return [`is paused by ${after.words.pausedField}: nothing moves until it goes on`];
+  if (moves.length === 0) return [];
+  const { maxMovingPercent: limit } = spec;
+  const moving = moves.reduce((sum, { namespaces }) => sum + namespaces.length, 0);
+  const isOver = limit !== undefined && moving * 100 > limit * total;
+  return [
+    ...(isOver
+      ? [
+          `is above ${after.words.maxMovingField} (${limit}): nothing moves until: ctrlmesh confirm ${after.ref.name} -n ${after.ref.namespace}`,
+        ]
+      : []),
+    ...(spec.retainsLosses ? [restartText(moves, before.object.status)] : []),
+    ...(isMoving(before.object.status) ? ["a move is running: the plan begins at what the stored spec asks for"] : []),
+  ];
+}
+
+function restartText(moves: readonly Move[], status: AppStatus | undefined): string {
+  const losing = [...new Set(moves.map(({ from }) => from))];
+  const pods = (status?.subsets ?? []).filter(({ name }) => losing.includes(subsetDisplayName(name)));
+  const count = pods.reduce((sum, { pods: all = 0 }) => sum + all, 0);
+  return `the pods that lose namespaces are restarted one after the other: ${counted(count, "pod")} of ${losing.join(", ")}`;
+}
+
+function isMoving(status: AppStatus | undefined): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === "Converged" && value === "False") === true;
+}

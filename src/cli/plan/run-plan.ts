@@ -1,0 +1,90 @@
+// What `ctrlmesh plan` reads, and what it prints.
+import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../api/resources.ts";
+import { isMeshError } from "../../base/errors.ts";
+import { NAMESPACES } from "../../kube/client/resources.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import type { Source, SourceObject } from "../../manager/apps/app.ts";
+import { createShardingSource } from "../../manager/sharding/sharding-source.ts";
+import { createVirtualAppSource } from "../../manager/virtual-app/virtual-app-source.ts";
+import { type FileObject, isOurs, readObjects, titleOf } from "../apps/read-objects.ts";
+import type { Cluster } from "../frame/cluster.ts";
+import { type Call, failure } from "../frame/command.ts";
+import { EXIT, type ExitCode } from "../frame/exit.ts";
+import { namespaceOf } from "../frame/flags.ts";
+import { columns, counted } from "../frame/output.ts";
+import { type PlannedApp, planEdits, type World } from "./plan-edits.ts";
+
+/** The most names of namespaces in a line. */
+const MAX_NAMES = 3;
+
+/** @param files at least one */
+export async function runPlan(files: readonly string[], { flags, output, readFile, cluster }: Call): Promise<ExitCode> {
+  const objects: FileObject[] = [];
+  for (const file of files) objects.push(...objectsIn(file, await readFile(file)));
+  const connected = await cluster();
+  const edits = editsOf(objects, namespaceOf(flags, connected.namespace));
+  const apps = planEdits(await readWorld(connected, edits), edits);
+  if (apps.length === 0) throw failure("no file has an app of Controller Mesh or a Namespace: is it the right one?");
+  output.data("Plan", { apps }, apps.flatMap(linesOf));
+  output.hint("computed here, from the objects in the cluster and the rules of this version of ctrlmesh");
+  if (apps.some(({ problems }) => problems.length > 0)) return EXIT.failed;
+  return apps.some(({ moves }) => moves.length > 0) ? EXIT.findings : EXIT.ok;
+}
+
+function objectsIn(file: string, text: string): readonly FileObject[] {
+  const { objects, problems } = readObjects(text);
+  const [first] = problems;
+  if (first !== undefined) throw failure(`${file}: ${first.object}: ${first.problem}`);
+  return objects;
+}
+
+function editsOf(objects: readonly FileObject[], home: string): World {
+  const unnamed = objects.find(({ metadata }) => typeof metadata?.name !== "string");
+  if (unnamed !== undefined) throw failure(`${titleOf(unnamed)}: metadata.name must be set`);
+  const ofKind = (kind: string) =>
+    objects.filter((object) => isOurs(object) && object.kind === kind).map((object) => inNamespace(object, home));
+  return {
+    namespaces: objects.filter(({ kind, apiVersion }) => kind === "Namespace" && apiVersion === "v1") as KubeObject[],
+    objects: new Map<Source, SourceObject[]>([
+      [createVirtualAppSource() as unknown as Source, ofKind(VIRTUAL_APPS.kind)],
+      [createShardingSource() as unknown as Source, ofKind(SHARDING_CONFIGS.kind)],
+    ]),
+  };
+}
+
+function inNamespace(object: FileObject, home: string): SourceObject {
+  const { namespace = home, ...metadata } = object.metadata as { readonly namespace?: string };
+  return { ...object, metadata: { ...metadata, namespace } } as SourceObject;
+}
+
+/** Labels of namespaces decide in all apps of the cluster; an app's own edit only in its namespace. */
+async function readWorld(cluster: Cluster, { namespaces, objects }: World): Promise<World> {
+  const places = [...new Set([...objects.values()].flat().map(({ metadata }) => metadata.namespace))];
+  const read = async (source: Source): Promise<readonly SourceObject[]> => {
+    if (namespaces.length > 0) return cluster.list(source.resource);
+    return (await Promise.all(places.map((place) => cluster.list(source.resource, place)))).flat();
+  };
+  const { resource, group } = VIRTUAL_APPS;
+  try {
+    const [all, ...lists] = await Promise.all([cluster.list(NAMESPACES), ...[...objects.keys()].map(read)]);
+    return { namespaces: all ?? [], objects: new Map([...objects.keys()].map((source, at) => [source, lists[at] ?? []])) };
+  } catch (error) {
+    if (!isMeshError(error, "NOT_FOUND")) throw error;
+    throw failure(`Controller Mesh is not installed in this cluster: it does not serve ${resource}.${group}`);
+  }
+}
+
+function linesOf({ kind, namespace, name, problems, moves, total, notes }: PlannedApp): string[] {
+  const title = `${kind} ${namespace}/${name}`;
+  const moving = moves.reduce((sum, each) => sum + each.namespaces.length, 0);
+  const verb = moving === 1 ? "moves" : "move";
+  const head = moving === 0 ? `${title}: nothing moves` : `${title}: ${moving} of ${counted(total, "namespace")} ${verb}`;
+  const rows = moves.map(({ from, to, namespaces }) => [`${from} -> ${to}`, String(namespaces.length), namesOf(namespaces)]);
+  if (problems.length > 0) return [`${title}: would be refused`, ...problems.map((problem) => `  ${problem}`)];
+  return [head, ...columns(rows, "  "), ...notes.map((note) => `  ${note}`)];
+}
+
+function namesOf(names: readonly string[]): string {
+  const more = names.length - MAX_NAMES;
+  return names.slice(0, MAX_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}

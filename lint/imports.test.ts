@@ -70,7 +70,14 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     hooks: "",
     iptables: "",
   },
-  cli: { frame: "", cluster: "frame", apps: "frame", plan: "apps frame", commands: "apps frame plan" },
+  cli: {
+    frame: "",
+    cluster: "frame",
+    apps: "frame",
+    plan: "apps frame",
+    checks: "apps frame",
+    commands: "apps checks frame plan",
+  },
 };
 
 /** Packages that only the folders named may import; other packages may be imported by every folder that is not pure. */

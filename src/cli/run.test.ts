@@ -239,7 +239,7 @@ describe("explain owner", () => {
 
 describe("a wrong command line", () => {
   it.each([
-    [["stauts"], 'there is no command "stauts"; the commands are: status, wait'],
+    [["stauts"], 'there is no command "stauts"; the commands are: check, status, wait'],
     [["status", "a", "b"], "status: too many arguments: b"],
     [["status", "--foo"], "status: Unknown option '--foo'"],
     [["status", "-o", "yaml"], '-o: "yaml" is not known'],

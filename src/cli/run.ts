@@ -4,6 +4,7 @@ import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { errorMessage, isMeshError } from "../base/errors.ts";
 import { CONFIRM, PAUSE, RESUME } from "./commands/change-app.ts";
+import { CHECK } from "./commands/check.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { EXPLAIN_REQUEST } from "./commands/explain-request.ts";
 import { LINT } from "./commands/lint.ts";
@@ -19,6 +20,7 @@ import { commandHelp, overview } from "./frame/help.ts";
 import { createOutput, oneLine, type Streams } from "./frame/output.ts";
 
 export const COMMANDS: readonly Command[] = [
+  CHECK,
   STATUS,
   WAIT,
   EXPLAIN_OWNER,

@@ -4,7 +4,8 @@ import { EXIT } from "../../src/cli/frame/exit.ts";
 import { COMMANDS } from "../../src/cli/run.ts";
 import { enforced } from "../../src/mesh/ownership/enforced.ts";
 import { explainPage } from "../../src/proxy/debug-pages.ts";
-import { type FakeObject, movingApp, startCli } from "../support/cli.ts";
+import { condition, type FakeObject, movingApp, startCli } from "../support/cli.ts";
+import { cliOfMesh } from "../support/cli-of-mesh.ts";
 import { readDocument } from "../support/doc-blocks.ts";
 import { runningPolicies } from "../support/running-policies.ts";
 import { routes } from "../support/test-routes.ts";
@@ -16,6 +17,7 @@ const OUTPUT = /```text\n[^`]*```/g;
 /** The command line of each output in the page, with its world. */
 const EXAMPLES: readonly (readonly [line: string, cli: ReturnType<typeof startCli>])[] = [
   ["--help", startCli([])],
+  ["check", cliOfPausedApp()],
   ["status", startCli([movingApp()])],
   ["explain request shop-1 delete deployments.apps/web --in team-b", cliWithSidecar()],
   ["plan -f edit.yaml", cliWithEdit()],
@@ -29,6 +31,12 @@ it("shows what the commands print", async () => {
   // `npx vitest run --project unit test/docs/cli.test.ts -u` writes the page.
   await expect(updated).toMatchFileSnapshot("../../docs/reference/cli.md");
 });
+
+/** Everything is as it should be, but for an app that somebody has paused. */
+function cliOfPausedApp() {
+  const paused = movingApp({}, [condition("Ready", "True", "InSync"), condition("Converged", "False", "Paused")]);
+  return cliOfMesh({ apps: [{ ...paused, spec: { route: { paused: true } } } as unknown as FakeObject] });
+}
 
 function cliWithSidecar() {
   const cli = startCli([]);

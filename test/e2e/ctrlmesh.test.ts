@@ -176,6 +176,26 @@ describeWithKube("ctrlmesh", () => {
     expect((await run("wait", ...NAMED, "--timeout", "30s")).code).toBe(0);
   });
 
+  itWithProgram("kubectl", "checks the mesh, and finds what somebody has broken or left on", async () => {
+    const findings = async (...args: string[]) => {
+      const { stdout, code } = await run("check", "-o", "json", ...args);
+      return { code, found: (JSON.parse(stdout).findings as { check: string; object?: string }[]).map((each) => each.check) };
+    };
+    // The managers of this test are processes without pods, and serve no webhooks.
+    const { code, found } = await findings();
+    expect({ code, found: [...new Set(found)].sort() }).toEqual({ code: 2, found: ["replicas", "webhooks"] });
+    expect((await run("pause", ...NAMED)).code).toBe(0);
+    expect((await findings("--app", APP.name, "-n", APP.namespace)).found).toContain("left-on");
+    expect((await run("resume", ...NAMED)).code).toBe(0);
+    const asNobody = await findings("--as", "nobody");
+    expect(asNobody.found).toContain("leader");
+    const pre = await run("check", "--pre");
+    expect(pre.stdout).toMatch(/^ok {7}kubernetes: .*\nok {7}rights: .*\n/);
+    expect((await run("check", "--pre", "--as", "nobody")).stdout).toContain(
+      "you may not create clusterroles.rbac.authorization.k8s.io",
+    );
+  });
+
   itWithProgram("kubectl", "names the right that is missing", async () => {
     const { code, stdout, stderr } = await run("status", "-A", "--as", "nobody");
     expect([code, stdout]).toEqual([1, ""]);

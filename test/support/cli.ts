@@ -26,6 +26,8 @@ export function startCli(objects: FakeObject[]) {
   const files = new Map<string, string>();
   /** The debug pages of the sidecar of each pod. */
   const sidecars = new Map<string, Readonly<Record<string, Page>>>();
+  /** What the user may not do: "create clusterroles.rbac.authorization.k8s.io". */
+  const denied = new Set<string>();
   /** By path. */
   const answers = new Map<string, unknown>();
   const of = (resource: Resource) =>
@@ -52,6 +54,7 @@ export function startCli(objects: FakeObject[]) {
       if (answer === undefined) throw new MeshError("NOT_FOUND", `${path} not found`);
       return answer;
     },
+    may: async (verb, resource, group) => !denied.has(`${verb} ${resource}.${group}`),
     async patch(resource, ref, patch, dryRun) {
       patches.push({ path: objectPath(resource, ref), patch, dryRun });
     },
@@ -67,6 +70,8 @@ export function startCli(objects: FakeObject[]) {
     files,
     answers,
     sidecars,
+    denied,
+    objects,
     async run(...argv: string[]) {
       let [stdout, stderr] = ["", ""];
       const streams = {

@@ -1,4 +1,5 @@
 // The cluster by our own client: in a pod, where there is no kubectl.
+import { z } from "zod";
 import { waitingClock } from "../../base/clock.ts";
 import { processEnv } from "../../base/env.ts";
 import { isMeshError, MeshError } from "../../base/errors.ts";
@@ -9,6 +10,8 @@ import { loadConnection } from "../../runtime/kubeconfig.ts";
 import type { Cluster, ClusterOptions } from "../frame/cluster.ts";
 import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
 import { rawReads } from "./raw-cluster.ts";
+
+const REVIEW = z.object({ status: z.object({ allowed: z.boolean() }) });
 
 export async function directCluster({ kubeconfig, context, as, requestTimeoutMs }: ClusterOptions): Promise<Cluster> {
   if (as !== undefined) throw failure("--as needs kubectl on the PATH");
@@ -28,6 +31,12 @@ export async function directCluster({ kubeconfig, context, as, requestTimeoutMs 
   return {
     namespace: connection.namespace ?? "default",
     ...rawReads((path) => bounded((signal) => client.request({ method: "GET", path, signal }))),
+    async may(verb, resource, group) {
+      const spec = { resourceAttributes: { verb, resource, group } };
+      const body = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", spec };
+      const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+      return REVIEW.parse(await bounded((signal) => client.request({ method: "POST", path, body, signal }))).status.allowed;
+    },
     async patch(resource, ref, patch, dryRun) {
       const options = dryRun ? { dryRun: true } : {};
       await bounded((signal) => client.patch(resource, ref, { type: "merge", body: patch }, { ...options, signal }));

@@ -26,6 +26,14 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
       if (answer === undefined) throw failure(`kubectl get --raw ${path} has printed no JSON, but: ${text.slice(0, 200)}`);
       return answer;
     }),
+    async may(verb, resource, group) {
+      const args = ["auth", "can-i", verb, `${resource}.${group}`, "--all-namespaces", ...accessFlags(options)];
+      const { code, stdout, stderr } = await runKubectl(args, options.requestTimeoutMs + START_MS);
+      const word = stdout.trim().split("\n").at(-1) ?? "";
+      // "no" may have a reason behind it.
+      if (word !== "yes" && !word.startsWith("no")) throw kubectlError(code, stderr, options.requestTimeoutMs);
+      return word === "yes";
+    },
     async patch(resource, { namespace = "", name }, patch, dryRun) {
       const type = `${resource.resource}.${resource.group}`;
       const more = dryRun ? ["--dry-run=server"] : [];

@@ -15,6 +15,8 @@ export interface Cluster {
   list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string): Promise<readonly T[]>;
   /** The JSON at a path of the API server. @throws MeshError `NOT_FOUND` */
   read(path: string): Promise<unknown>;
+  /** True if the user may do this in the whole cluster. */
+  may(verb: string, resource: string, group: string): Promise<boolean>;
   /** A JSON merge patch. @param dryRun the API server checks it, and changes nothing */
   patch(resource: Resource, ref: ObjectRef, patch: object, dryRun: boolean): Promise<void>;
   /** Opens a port of a pod on this machine, until it is closed. */

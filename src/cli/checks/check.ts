@@ -1,0 +1,51 @@
+// What a check of `ctrlmesh check` is. Invariant: each finding has a severity, a cause, and a place in the docs; the
+// next command where there is one.
+import { errorMessage, isMeshError } from "../../base/errors.ts";
+import type { FoundApp } from "../apps/apps.ts";
+import type { Cluster } from "../frame/cluster.ts";
+
+/** From the least. */
+export const SEVERITIES = ["warning", "error"] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+export interface Finding {
+  readonly severity: Severity;
+  /** KIND NAMESPACE/NAME; absent for the cluster. */
+  readonly object?: string;
+  readonly message: string;
+  /** The next command. */
+  readonly next?: string;
+  /** A page with its heading, below docs/. */
+  readonly docs: string;
+}
+
+export interface Look {
+  readonly cluster: Cluster;
+  /** The apps that are looked at: all, or the one of --app. */
+  apps(): Promise<readonly FoundApp[]>;
+  /** Namespace of the policies that are looked at; undefined: all. */
+  readonly namespace: string | undefined;
+  readonly nowMs: number;
+}
+
+export interface Check {
+  readonly name: string;
+  /** What is true if nothing is found. */
+  readonly holds: string;
+  run(look: Look): Promise<readonly Finding[]>;
+}
+
+export interface Checked {
+  readonly check: Check;
+  readonly findings: readonly Finding[];
+}
+
+/** @throws MeshError `NO_ANSWER` if the API server does not answer */
+export async function runChecks(checks: readonly Check[], look: Look): Promise<Checked[]> {
+  return Promise.all(checks.map(async (check) => ({ check, findings: await check.run(look).catch(notChecked) })));
+}
+
+function notChecked(error: unknown): readonly Finding[] {
+  if (isMeshError(error, "NO_ANSWER")) throw error;
+  return [{ severity: "warning", message: `not checked: ${errorMessage(error)}`, docs: "reference/cli.md#check" }];
+}

@@ -1,0 +1,227 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { condition, type FakeObject, startCli } from "../../../test/support/cli.ts";
+import {
+  ADMISSION,
+  ago,
+  appWith,
+  caBundle,
+  cliOfMesh,
+  GOOD,
+  HOUR,
+  lease,
+  manager,
+  object,
+  policyWith,
+  READY,
+  sidecar,
+  webhooks,
+} from "../../../test/support/cli-of-mesh.ts";
+import { CHECKS } from "../commands/check.ts";
+import { EXIT } from "../frame/exit.ts";
+import { LEAST_MINOR } from "./pre-checks.ts";
+
+async function findingsOf(cli: ReturnType<typeof startCli>, ...flags: string[]) {
+  const { code, stdout } = await cli.run("check", "-o", "json", ...flags);
+  return { code, findings: JSON.parse(stdout).findings as { check: string; severity: string; message: string; docs: string }[] };
+}
+
+describe("check", () => {
+  it("ends with 0 and a line for each check if nothing is found", async () => {
+    const { code, stdout } = await cliOfMesh().run("check");
+    expect(code).toBe(EXIT.ok);
+    expect(stdout).toMatch(/^(ok {7}[a-z-]+: .*\n){11}0 errors, 0 warnings\n$/);
+  });
+
+  it.each<
+    [what: string, parts: Readonly<Record<string, readonly FakeObject[]>>, severity: string, check: string, message: RegExp]
+  >([
+    ["no manager has ever run", { state: [] }, "error", "leader", /no manager has reported/],
+    ["the leader is silent", { lease: [lease(ago(60_000))] }, "error", "leader", /has not renewed its Lease for 1m/],
+    ["nobody holds the lease", { lease: [lease(ago(1_000), "")] }, "error", "leader", /no manager holds the Lease/],
+    ["one manager is not ready", { managers: [manager("ctrlmesh-manager-0")] }, "warning", "replicas", /one manager is ready/],
+    ["no manager is ready", { managers: [] }, "error", "replicas", /no manager is ready/],
+    ["a webhook configuration is deleted", { injection: [] }, "error", "webhooks", /is missing/],
+    [
+      "a webhook configuration is empty",
+      { validation: [object("ValidatingWebhookConfiguration", ADMISSION, "ctrlmesh-validation")] },
+      "error",
+      "webhooks",
+      /has no entry/,
+    ],
+    [
+      "a caBundle is garbage",
+      { injection: [object("MutatingWebhookConfiguration", ADMISSION, "ctrlmesh-injection", { webhooks: webhooks("eA==") })] },
+      "error",
+      "webhook-ca",
+      /its caBundle cannot be read/,
+    ],
+    [
+      "sidecars differ",
+      { sidecars: [sidecar("shop-0", "proxy:1"), sidecar("shop-1", "proxy:2")] },
+      "warning",
+      "sidecars",
+      /1 pod with proxy:1, 1 pod with proxy:2/,
+    ],
+    ["an app has no status", { apps: [appWith([], { status: undefined })] }, "error", "apps", /has no status/],
+    [
+      "a lock is forbidden",
+      { apps: [appWith([condition("LockPermitted", "False", "LockDenied", "the Role ...")])] },
+      "error",
+      "apps",
+      /LockPermitted is False \(LockDenied\): the Role/,
+    ],
+    [
+      "two pods own one namespace",
+      { apps: [appWith([condition("Ready", "False", "OwnershipConflict", "pod shop-9")])] },
+      "error",
+      "apps",
+      /OwnershipConflict/,
+    ],
+    ["an app is paused", { apps: [appWith(READY, { spec: { route: { paused: true } } })] }, "warning", "left-on", /is paused/],
+    [
+      "a guard only warns",
+      { apps: [appWith(READY, { spec: { route: { guard: "Warn" } } })] },
+      "warning",
+      "left-on",
+      /guard is Warn/,
+    ],
+    [
+      "a policy is refused",
+      { policies: [policyWith("TrafficPolicy", { conditions: [condition("Accepted", "False", "Invalid", "spec.x")] })] },
+      "error",
+      "policies",
+      /Accepted is False \(Invalid\): spec.x/,
+    ],
+    [
+      "a proxy is behind",
+      { policies: [policyWith("CircuitBreaker", { conditions: [condition("Synced", "False", "ProxiesBehind")] })] },
+      "warning",
+      "policies",
+      /ProxiesBehind/,
+    ],
+    [
+      "a breaker is open",
+      { policies: [policyWith("CircuitBreaker", { targets: { total: 2, synced: 2, opened: 2 } })] },
+      "warning",
+      "breakers",
+      /open in 2 pods/,
+    ],
+    [
+      "faults run for a day",
+      {
+        policies: [
+          policyWith("FaultInjection", {
+            mode: "Enforce",
+            conditions: [{ ...condition("Active", "True", "Active"), lastTransitionTime: ago(24 * HOUR) }],
+          }),
+        ],
+      },
+      "warning",
+      "faults",
+      /injects faults since 1d/,
+    ],
+  ])("finds that %s", async (_what, parts, severity, check, message) => {
+    const { code, findings } = await findingsOf(cliOfMesh(parts));
+    expect(findings).toContainEqual(expect.objectContaining({ check, severity, message: expect.stringMatching(message) }));
+    expect(code).toBe(severity === "error" ? EXIT.findings : EXIT.ok);
+    expect((await findingsOf(cliOfMesh(parts), "--fail-on", "warning")).code).toBe(EXIT.findings);
+  });
+
+  it("warns of a CA three days before its end, and a day before it is an error", async () => {
+    for (const [hours, severity] of [
+      [71, ["warning"]],
+      [23, ["error"]],
+      [73, []],
+    ] as const) {
+      const injection = object("MutatingWebhookConfiguration", ADMISSION, "ctrlmesh-injection", {
+        webhooks: webhooks(caBundle(hours)),
+      });
+      const { findings } = await findingsOf(cliOfMesh({ injection: [injection] }));
+      expect(findings.map((each) => each.severity)).toEqual(severity);
+    }
+  });
+
+  it("finds only what is not served if the mesh is not installed", async () => {
+    const { code, findings } = await findingsOf(startCli([]));
+    expect(code).toBe(EXIT.findings);
+    expect(new Set(findings.map(({ check }) => check))).toEqual(new Set(["kinds"]));
+  });
+
+  it("does not look at short moves, nor at other apps with --app", async () => {
+    const moving = appWith([
+      condition("Ready", "True", "Draining"),
+      { ...condition("Converged", "False", "Moving"), lastTransitionTime: ago(60_000) },
+    ]);
+    expect((await findingsOf(cliOfMesh({ apps: [moving] }))).findings).toEqual([]);
+    const bad = appWith([condition("Ready", "False", "Invalid")], { metadata: { namespace: "ops", name: "bad", generation: 3 } });
+    expect((await findingsOf(cliOfMesh({ apps: [appWith(), bad] }), "--app", "shop")).findings).toEqual([]);
+  });
+
+  it("waits until nothing is found, and no longer than it may", async () => {
+    const cli = cliOfMesh({ injection: [] });
+    const waiting = cli.run("check", "--wait", "5s");
+    await cli.clock.advance(4_000);
+    cli.objects.push(...(GOOD.injection ?? []));
+    await cli.clock.advance(1_000);
+    expect((await waiting).code).toBe(EXIT.ok);
+    const late = cliOfMesh({ injection: [] });
+    const waitingInVain = late.run("check", "--wait", "5s");
+    await late.clock.advance(5_000);
+    expect((await waitingInVain).code).toBe(EXIT.findings);
+  });
+
+  it("says of a check that it may not do what is missing", async () => {
+    const cli = cliOfMesh();
+    cli.answers.delete("/version");
+    expect((await findingsOf(cli, "--pre")).findings).toContainEqual(
+      expect.objectContaining({ check: "kubernetes", severity: "warning", message: expect.stringContaining("not checked") }),
+    );
+  });
+
+  it("names a page and a heading that exist in each finding of these tests", async () => {
+    const findings = await Promise.all(
+      Object.keys(GOOD).map(async (part) => (await findingsOf(cliOfMesh({ [part]: [] }))).findings),
+    );
+    for (const { docs } of findings.flat()) {
+      const [file = "", anchor] = docs.split("#");
+      const page = readFileSync(new URL(`../../../docs/${file}`, import.meta.url), "utf8");
+      const anchors = [...page.matchAll(/^#+ (.*)$/gm)].map(([, text = ""]) =>
+        text
+          .toLowerCase()
+          .replaceAll(/[^\w -]/g, "")
+          .replaceAll(" ", "-"),
+      );
+      if (anchor !== undefined) expect(anchors).toContain(anchor);
+    }
+  });
+});
+
+describe("check --pre", () => {
+  it("ends with 0 in a cluster that can get the mesh", async () => {
+    expect(await cliOfMesh().run("check", "--pre")).toMatchObject({
+      code: EXIT.ok,
+      stdout: expect.stringMatching(/^(ok .*\n){3}0 errors/),
+    });
+  });
+
+  it("finds an old API server, a missing right, and the kinds of another mesh", async () => {
+    const crd = object("CustomResourceDefinition", "apiextensions.k8s.io/v1", "virtualapps.ctrlmesh.kruise.io");
+    const cli = cliOfMesh({ state: [crd] });
+    cli.answers.set("/version", { major: "1", minor: `${LEAST_MINOR - 1}+` });
+    cli.denied.add("create clusterroles.rbac.authorization.k8s.io");
+    const { code, findings } = await findingsOf(cli, "--pre");
+    expect(code).toBe(EXIT.findings);
+    expect(findings.map(({ check }) => check)).toEqual(["kubernetes", "rights", "other-mesh"]);
+  });
+
+  it("knows the least version of the chart", () => {
+    const chart = readFileSync(new URL("../../../charts/ctrlmesh/Chart.yaml", import.meta.url), "utf8");
+    expect(chart).toContain(`kubeVersion: ">=1.${LEAST_MINOR}.0-0"`);
+  });
+});
+
+it("check has tests for each of its checks", () => {
+  const text = readFileSync(new URL(import.meta.url), "utf8");
+  for (const { name } of CHECKS) expect(text).toContain(`"${name}"`);
+});

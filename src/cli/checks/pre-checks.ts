@@ -1,0 +1,76 @@
+// Whether a cluster can get the mesh, before it is installed.
+
+import { KRUISE_GROUP, KUSIONSTACK_GROUP } from "../../api/kind.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS } from "../../kube/client/resources.ts";
+import type { Check } from "./check.ts";
+
+/** As Chart.yaml (test/docs/cli.test.ts). */
+export const LEAST_MINOR = 30;
+
+const REQUIREMENTS = "tasks/install.md#requirements";
+
+export const SERVER_VERSION: Check = {
+  name: "kubernetes",
+  holds: `the API server is version 1.${LEAST_MINOR} or later`,
+  async run({ cluster }) {
+    const { major = "", minor = "" } = (await cluster.read("/version")) as { readonly major?: string; readonly minor?: string };
+    const isOld = major === "1" && Number.parseInt(minor, 10) < LEAST_MINOR;
+    if (!isOld) return [];
+    return [
+      {
+        severity: "error",
+        message: `the API server is version ${major}.${minor}; it must be 1.${LEAST_MINOR} or later`,
+        docs: REQUIREMENTS,
+      },
+    ];
+  },
+};
+
+/** What an installation creates. */
+const CREATED = [
+  ["customresourcedefinitions", "apiextensions.k8s.io"],
+  ["clusterroles", "rbac.authorization.k8s.io"],
+  ["clusterrolebindings", "rbac.authorization.k8s.io"],
+  ["mutatingwebhookconfigurations", "admissionregistration.k8s.io"],
+  ["validatingwebhookconfigurations", "admissionregistration.k8s.io"],
+] as const;
+
+export const RIGHTS: Check = {
+  name: "rights",
+  holds: "you may create what an installation creates",
+  async run({ cluster }) {
+    const asked = await Promise.all(
+      CREATED.map(async ([resource, group]) => ({
+        name: `${resource}.${group}`,
+        may: await cluster.may("create", resource, group),
+      })),
+    );
+    return asked
+      .filter(({ may }) => !may)
+      .map(({ name }) => ({
+        severity: "error",
+        message: `you may not create ${name}`,
+        next: `kubectl auth can-i create ${name}`,
+        docs: REQUIREMENTS,
+      }));
+  },
+};
+
+export const OTHER_MESH: Check = {
+  name: "other-mesh",
+  holds: "no other program has installed the kinds of Controller Mesh",
+  async run({ cluster }) {
+    const all = await cluster.list(CUSTOM_RESOURCE_DEFINITIONS);
+    const foreign = all.filter(({ metadata: { name = "", labels = {} } }) => {
+      const group = name.slice(name.indexOf(".") + 1);
+      return [KRUISE_GROUP, KUSIONSTACK_GROUP].includes(group) && labels["app.kubernetes.io/name"] !== "ctrlmesh";
+    });
+    return foreign.map(({ metadata: { name = "" } }) => ({
+      severity: "error",
+      object: `CustomResourceDefinition ${name}`,
+      message: "belongs to another installation, of OpenKruise's or KusionStack's mesh for example",
+      next: `kubectl get crd ${name} --show-labels`,
+      docs: "migration.md",
+    }));
+  },
+};

@@ -1,0 +1,114 @@
+// `ctrlmesh check`: is the mesh installed right, and is anything wrong or left on?
+import { type Clock, parseDuration, sleep } from "../../base/clock.ts";
+import { findApp, listApps } from "../apps/apps.ts";
+import { APPS, BREAKERS, FAULTS, LEFT_ON, POLICIES, SIDECARS } from "../checks/app-checks.ts";
+import { type Check, type Checked, type Finding, type Look, runChecks, SEVERITIES, type Severity } from "../checks/check.ts";
+import { KINDS_SERVED, LEADER, REPLICAS, WEBHOOK_CA, WEBHOOK_CONFIGURATIONS } from "../checks/manager-checks.ts";
+import { OTHER_MESH, RIGHTS, SERVER_VERSION } from "../checks/pre-checks.ts";
+import { type Call, type Command, type FlagValues, usageError } from "../frame/command.ts";
+import { EXIT } from "../frame/exit.ts";
+import { namespaceOf } from "../frame/flags.ts";
+import { counted } from "../frame/output.ts";
+
+/** Without these, the others find nothing but that. */
+const INSTALLED: readonly Check[] = [KINDS_SERVED];
+const RUNNING: readonly Check[] = [
+  LEADER,
+  REPLICAS,
+  WEBHOOK_CONFIGURATIONS,
+  WEBHOOK_CA,
+  SIDECARS,
+  APPS,
+  LEFT_ON,
+  POLICIES,
+  BREAKERS,
+  FAULTS,
+];
+const BEFORE: readonly Check[] = [SERVER_VERSION, RIGHTS, OTHER_MESH];
+export const CHECKS: readonly Check[] = [...INSTALLED, ...RUNNING, ...BEFORE];
+
+const POLL_MS = 2_000;
+
+export const CHECK: Command = {
+  name: "check",
+  args: "",
+  maxArgs: 0,
+  summary: "is the mesh installed right, and is anything wrong or left on",
+  flags: {
+    pre: { type: "boolean", help: "before the installation: can this cluster get the mesh" },
+    app: { type: "string", value: "APP", help: "of the apps only this one, in the namespace of -n; default: all" },
+    wait: { type: "string", value: "DURATION", help: "check again until nothing is found, for this long" },
+    "fail-on": { type: "string", value: "error|warning", help: "what ends with 2; default error" },
+  },
+  async run({ flags, output, clock, cluster }: Call) {
+    const least = leastSeverity(flags);
+    const endMs = clock.monotonicMs() + waitMs(flags);
+    const connected = await cluster();
+    const home = namespaceOf(flags, connected.namespace);
+    const look = () => lookAt(connected, flags.text("app"), home, clock);
+    let checked = await checkAll(look(), flags.isSet("pre"));
+    while (isFound(checked, least) && clock.monotonicMs() < endMs) {
+      await sleep(clock, Math.min(POLL_MS, endMs - clock.monotonicMs()));
+      checked = await checkAll(look(), flags.isSet("pre"));
+    }
+    const findings = checked.flatMap(({ check, findings: of }) => of.map((finding) => ({ check: check.name, ...finding })));
+    const names = checked.map(({ check: { name } }) => name);
+    output.data("CheckResult", { checks: names, findings }, [...checked.flatMap(linesOf), summaryOf(findings)]);
+    return isFound(checked, least) ? EXIT.findings : EXIT.ok;
+  },
+};
+
+async function checkAll(look: Look, isBefore: boolean): Promise<Checked[]> {
+  if (isBefore) return runChecks(BEFORE, look);
+  const installed = await runChecks(INSTALLED, look);
+  if (installed.some(({ findings }) => findings.length > 0)) return installed;
+  return [...installed, ...(await runChecks(RUNNING, look))];
+}
+
+function lookAt(cluster: Look["cluster"], app: string | undefined, home: string, clock: Clock): Look {
+  let apps: ReturnType<Look["apps"]> | undefined;
+  const read = async () => (app === undefined ? listApps(cluster, undefined) : [await findApp(cluster, app, home)]);
+  return {
+    cluster,
+    nowMs: clock.now(),
+    namespace: app === undefined ? undefined : home,
+    apps() {
+      apps ??= read();
+      return apps;
+    },
+  };
+}
+
+function leastSeverity(flags: FlagValues): Severity {
+  const text = flags.text("fail-on") ?? "error";
+  const severity = SEVERITIES.find((each) => each === text);
+  if (severity === undefined) throw usageError(`--fail-on: "${text}" is none of: ${SEVERITIES.join(", ")}`);
+  return severity;
+}
+
+function waitMs(flags: FlagValues): number {
+  const text = flags.text("wait");
+  const ms = text === undefined ? 0 : parseDuration(text);
+  if (ms === undefined) throw usageError(`--wait: "${text}" is no duration such as "30s" or "5m"`);
+  return ms;
+}
+
+function isFound(checked: readonly Checked[], least: Severity): boolean {
+  return checked.some(({ findings }) =>
+    findings.some(({ severity }) => SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(least)),
+  );
+}
+
+function linesOf({ check: { name, holds }, findings }: Checked): string[] {
+  if (findings.length === 0) return [`ok       ${name}: ${holds}`];
+  return findings.flatMap(({ severity, object, message, next, docs }) => [
+    `${severity.padEnd(7)}  ${name}: ${object === undefined ? "" : `${object}: `}${message}`,
+    ...(next === undefined ? [] : [`         next: ${next}`]),
+    `         docs/${docs}`,
+  ]);
+}
+
+function summaryOf(findings: readonly Finding[]): string {
+  const count = (severity: Severity) => findings.filter((finding) => finding.severity === severity).length;
+  return `${counted(count("error"), "error")}, ${counted(count("warning"), "warning")}`;
+}

@@ -3,6 +3,7 @@
 // while the pod lives or the API server may accept its token.
 
 import { remember, rememberNames } from "../../base/remember.ts";
+import { isInClusterScope } from "../../kube/place.ts";
 import { placePairs } from "../ownership/place-lists.ts";
 import type { AppRef, Snapshot } from "../ownership/snapshot.ts";
 import { DEFAULT_SUBSET, isFencedIn, type RouteTable } from "../ownership/table.ts";
@@ -16,6 +17,9 @@ export type Claim = ClaimOfPod & {
   /** See AppPod.unstarted. */
   readonly isUnstarted?: true;
 };
+
+/** The pod enforces a table, or may enforce it at any moment. */
+export type ClaimOfTable = Extract<Claim, { readonly kind: "table" }>;
 
 type ClaimOfPod =
   /** The pod enforces this table as this subset, or was sent it (not `enforced`) and may enforce it at any moment. */
@@ -122,7 +126,8 @@ function createComparison(desired: RouteTable, claimed: RouteTable) {
     /** True if the subset owns the namespace by the claimed table, and as desired. */
     hasAsDesired(subset: string, namespace: string): boolean {
       if (isFencedIn(claimed, namespace)) return false;
-      if (!desired.classOf.has(namespace) && !claimed.classOf.has(namespace)) return false;
+      const isNamed = desired.classOf.has(namespace) || claimed.classOf.has(namespace);
+      if (!isNamed && !isInClusterScope(namespace)) return false;
       const from = classNumber(claimed, namespace);
       return had.holders(from).has(subset) && isSame(from, classNumber(desired, namespace));
     },

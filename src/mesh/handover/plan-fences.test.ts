@@ -48,6 +48,22 @@ describe("planFences", () => {
     const fenced = { ...atHome, fenced: new Set([""]) };
     expect(plan(byName, claim("a", "s1", fenced), claim("b", "s2", atHome))).toEqual([[], [], []]);
   });
+  it("keeps from a subset what a pod that has not reported may own outside of the desired table", () => {
+    const unreported: Claim = { kind: "everything", podName: "u", subset: undefined };
+    const family = (members: Readonly<Record<string, readonly number[]>>) =>
+      table([sharded(group("", "configmaps")), subset("s1"), subset("s2")], members);
+    const [atHome, byName] = [family({ "": [1] }), family({ "": [1], "#1": [1], "#2": [2] })];
+    const { fenced } = planFences(atHome, ["s1", "s2"], [claim("a", "s1", byName), unreported]);
+    expect([...(fenced.get("s1") ?? [])]).toEqual(["#2"]);
+    // The namespace y is deleted: the desired table does not name it, and the rules give it to the default subset.
+    const pods = group("", "pods");
+    const [old, next] = [table([subset("canary")], { x: [], y: [0] }), table([subset("canary", pods)], { x: [] })];
+    expect(fences(next, claim("a", "", old), unreported).default).toContain("y");
+    const stillFenced = { ...next, fenced: new Set(["y"]) };
+    expect(fences(next, claim("a", "", stillFenced), unreported).default).toContain("y");
+    // What a pod of the subset has already stays.
+    expect(fences(next, claim("a", "", next), unreported).default).toEqual([]);
+  });
   it("counts the claims of a removed pod like those of a live pod, and distinguishes the two waits", () => {
     const gone: Claim = { ...claim("g", "", before), isGone: true };
     const plan = fences(after, claim("a", "", before), gone, claim("c", "canary", before));

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import { remember } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
 import type { FenceRule, RouteTable } from "../ownership/table.ts";
-import { type Claim, compareWith, type TableComparison } from "./claims.ts";
+import { type Claim, type ClaimOfTable, compareWith, type TableComparison } from "./claims.ts";
 import { createHolders } from "./class-facts.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
@@ -53,10 +53,11 @@ export function planFences(desired: RouteTable, subsets: readonly string[], clai
   const waits: Wait[] = [];
   const desiredHolders = createHolders(desired);
   const isGranted = createGrants(desired, groups);
+  const placesOfUnreported = rememberOnce(() => knownPlaces(desired, groups));
   for (const { claim, pods } of groups) {
     const namespaces: string[] = [];
     const kept = new Set<string>();
-    for (const namespace of conflictsOf(desired, claim)) {
+    for (const namespace of claim.kind === "everything" ? placesOfUnreported() : conflictsOf(desired, claim)) {
       let isKept = false;
       for (const subset of desiredHolders(namespace)) {
         if (subset === claim.subset || isGranted(subset, namespace)) continue;
@@ -135,9 +136,34 @@ function tableOf(claim: Claim): RouteTable | undefined {
   return claim.kind === "table" ? claim.table : undefined;
 }
 
-/** The namespaces that the claim's subset owns, but not as desired. */
-function conflictsOf(desired: RouteTable, claim: Claim): Iterable<string> {
-  return claim.kind === "everything" ? desired.classOf.keys() : compareWith(desired, claim.table).conflictsOf(claim.subset);
+/** The places that the claim's subset owns, but not as desired. */
+function conflictsOf(desired: RouteTable, claim: ClaimOfTable): Iterable<string> {
+  return compareWith(desired, claim.table).conflictsOf(claim.subset);
+}
+
+/**
+ * All places that a pod which has not reported may own, as far as anybody names them. The desired table does not name
+ * all: it may have no buckets any more, or a namespace is deleted and may come back.
+ */
+function knownPlaces(desired: RouteTable, groups: readonly ClaimGroup[]): ReadonlySet<string> {
+  const places = new Set(desired.classOf.keys());
+  const read = new Set([desired.classOf]);
+  for (const { claim } of groups) {
+    if (claim.kind !== "table") continue;
+    for (const place of claim.table.fenced) places.add(place);
+    if (read.has(claim.table.classOf)) continue;
+    read.add(claim.table.classOf);
+    for (const place of claim.table.classOf.keys()) places.add(place);
+  }
+  return places;
+}
+
+function rememberOnce<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
 }
 
 /**

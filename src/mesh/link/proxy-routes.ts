@@ -30,7 +30,10 @@ export interface ProxyRoutes {
   /** On the monotonic clock. Until then writes of a killed process may take effect, and it may have allowed more. */
   readonly inheritedUntilMs: number;
   readonly file: RouteFile;
-  /** The number of the update that is answered once its routes are held. A later update takes its place. */
+  /**
+   * The number of the update that is answered once its routes are held. A later update takes its place. Numbers begin anew
+   * with each manager, so an answer must go to the stream that brought the update.
+   */
   readonly due: number | undefined;
 }
 

@@ -3,17 +3,26 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { errorMessage, isMeshError } from "../base/errors.ts";
+import { listApps } from "./apps/apps.ts";
+import { BUG_REPORT } from "./commands/bug-report.ts";
 import { CONFIRM, PAUSE, RESUME } from "./commands/change-app.ts";
 import { CHECK } from "./commands/check.ts";
+import { COMPLETION } from "./commands/completion.ts";
+import { EVENT_LIST } from "./commands/events.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { EXPLAIN_REQUEST } from "./commands/explain-request.ts";
 import { LINT } from "./commands/lint.ts";
 import { PLAN } from "./commands/plan.ts";
+import { PROXIES } from "./commands/proxies.ts";
+import { RECOVER } from "./commands/recover.ts";
 import { STATUS } from "./commands/status.ts";
+import { TAP } from "./commands/tap.ts";
+import { TOP } from "./commands/top.ts";
 import { VERSIONS } from "./commands/version.ts";
 import { WAIT } from "./commands/wait.ts";
 import type { Cluster, ClusterOptions } from "./frame/cluster.ts";
 import { type Command, type Flags, type FlagValues, usageError } from "./frame/command.ts";
+import { completions } from "./frame/complete.ts";
 import { EXIT, type ExitCode } from "./frame/exit.ts";
 import { COMMON_FLAGS, clusterOptions, isJson } from "./frame/flags.ts";
 import { commandHelp, overview } from "./frame/help.ts";
@@ -25,11 +34,18 @@ export const COMMANDS: readonly Command[] = [
   WAIT,
   EXPLAIN_OWNER,
   EXPLAIN_REQUEST,
+  PROXIES,
+  TAP,
+  TOP,
+  EVENT_LIST,
   PLAN,
   LINT,
   PAUSE,
   RESUME,
   CONFIRM,
+  RECOVER,
+  BUG_REPORT,
+  COMPLETION,
   VERSIONS,
 ];
 
@@ -43,6 +59,10 @@ export interface World {
 export async function run(argv: readonly string[], world: World): Promise<ExitCode> {
   const { out, err } = world.streams;
   try {
+    if (argv[0] === COMPLETE) {
+      out((await completed(argv.slice(1), world)).join("\n"));
+      return EXIT.ok;
+    }
     const command = commandOf(argv);
     if (command === undefined) {
       out(overview(COMMANDS));
@@ -72,6 +92,18 @@ export async function run(argv: readonly string[], world: World): Promise<ExitCo
     err("see: ctrlmesh --help\n");
     return EXIT.usage;
   }
+}
+
+/** The scripts of `ctrlmesh completion` call it. It is no command for people. */
+const COMPLETE = "__complete";
+
+async function completed(typed: readonly string[], world: World): Promise<readonly string[]> {
+  const { words, wantsApps } = completions(COMMANDS, typed);
+  if (!wantsApps) return words;
+  const cluster = await world.connect(clusterOptions({ text: () => undefined, texts: () => [], isSet: () => false }));
+  const named = typed[typed.findIndex((word) => word === "-n" || word === "--namespace") + 1];
+  const isNamed = typed.includes("-n") || typed.includes("--namespace");
+  return (await listApps(cluster, isNamed ? named : cluster.namespace)).map(({ name }) => name);
 }
 
 /** Undefined: the overview is wanted. */

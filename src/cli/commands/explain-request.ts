@@ -41,7 +41,7 @@ export const EXPLAIN_REQUEST: Command = {
     const connected = await cluster();
     const query = await queryOf(connected, verb, target, flags);
     const ref = { namespace: namespaceOf(flags, connected.namespace), name: pod.replace(/^(po|pod|pods)\//, "") };
-    const answer = await askSidecar(connected, ref, `/debug/explain?${query}`, ANSWER);
+    const answer = await askSidecar(connected, ref, { path: `/debug/explain?${query}`, schema: ANSWER });
     const { subset, version, request = "", decision, reason, code, message, steps } = answer;
     const who = subset === undefined ? `pod ${ref.name}` : `pod ${ref.name} (subset ${subset}, route ${version})`;
     const verdict = [decision, ...(code === undefined ? [] : [`with ${code}`]), ...(reason === undefined ? [] : [`(${reason})`])];

@@ -15,13 +15,21 @@ export interface Streams {
 export interface Output {
   /** Prints the data: the lines, or with `-o json` the object with this kind. */
   data(kind: string, object: object, lines: readonly string[]): void;
+  /** Prints a document for programs, also without `-o json`. */
+  document(kind: string, object: object): void;
+  /** Prints a script of this program. */
+  script(text: string): void;
   hint(text: string): void;
 }
 
 export function createOutput({ out, err }: Streams, isJson: boolean): Output {
+  const document = (kind: string, object: object) =>
+    out(`${JSON.stringify({ apiVersion: CLI_VERSION, kind, ...object }, null, 2)}\n`);
   return {
+    document,
+    script: out,
     data(kind, object, lines) {
-      if (isJson) out(`${JSON.stringify({ apiVersion: CLI_VERSION, kind, ...object }, null, 2)}\n`);
+      if (isJson) document(kind, object);
       else if (lines.length > 0) out(`${lines.map(oneLine).join("\n")}\n`);
     },
     hint: (text) => err(`${oneLine(text)}\n`),

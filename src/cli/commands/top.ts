@@ -1,0 +1,43 @@
+// `ctrlmesh top`: which requests an operator sends most, by verb and resource.
+import { isRefused, requestText, TAP_FLAGS, type TappedRequest, tapRequests } from "../apps/tapped-requests.ts";
+import type { Call, Command } from "../frame/command.ts";
+import { EXIT } from "../frame/exit.ts";
+import { columns } from "../frame/output.ts";
+
+export const TOP: Command = {
+  name: "top",
+  args: "APP",
+  maxArgs: 1,
+  summary: "which requests an operator sends most, by verb and resource",
+  flags: TAP_FLAGS,
+  async run(call: Call) {
+    const groups = Map.groupBy(await tapRequests(call), (request) => requestText({ ...request, namespace: "", name: "" }));
+    const items = [...groups].map(([request, of]) => summaryOf(request, of)).sort((a, b) => b.count - a.count);
+    const rows = items.map(({ request, count, refused, medianMs, pods }) => [
+      String(count),
+      String(refused),
+      `${medianMs} ms`,
+      String(pods),
+      request,
+    ]);
+    call.output.data(
+      "RequestSummary",
+      { items },
+      rows.length === 0 ? [] : columns([["REQUESTS", "REFUSED", "MEDIAN", "PODS", "REQUEST"], ...rows]),
+    );
+    if (rows.length === 0) call.output.hint("no request has ended meanwhile");
+    return EXIT.ok;
+  },
+};
+
+function summaryOf(request: string, of: readonly TappedRequest[]) {
+  const times = of.map(({ seconds }) => seconds).sort((a, b) => a - b);
+  const medianMs = Math.round((times[Math.floor(times.length / 2)] ?? 0) * 1_000);
+  return {
+    request,
+    count: of.length,
+    refused: of.filter(isRefused).length,
+    medianMs,
+    pods: new Set(of.map(({ pod }) => pod)).size,
+  };
+}

@@ -43,6 +43,7 @@ describe("docs/reference/status.md", () => {
       registry: { pods: [], facts: () => undefined },
       apps: { list: () => [] },
       policies: [],
+      kinds: [],
       isLeader: () => false,
     });
     const names = (await metricsRegistry.getMetricsAsJSON()).map(({ name }) => name).filter((name) => name.includes("_manager_"));

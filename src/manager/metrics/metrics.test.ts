@@ -45,6 +45,7 @@ function setup(isLeader = true, objects: readonly PolicyObject[] = policies) {
     registry: { pods: Object.keys(proxies), facts: (pod) => proxies[pod] },
     apps: { list: () => [appOf({ metadata: { namespace: "shop", name: "app" }, status })] },
     policies: [{ kind: "CircuitBreaker", list: () => objects }],
+    kinds: [],
     isLeader: () => isLeader,
   });
   const lines = async (name: string) => (await metricsRegistry.metrics()).split("\n").filter((line) => line.startsWith(name));
@@ -63,18 +64,6 @@ describe("the manager's gauges", () => {
     const line = (state: string, count: number) => `ctrlmesh_manager_policies{kind="CircuitBreaker",state="${state}"} ${count}`;
     expect(await lines("ctrlmesh_manager_policies")).toEqual([line("enforced", 2), line("behind", 1), line("invalid", 1)]);
     expect(await setup(false).lines("ctrlmesh_manager_policies")).toEqual([]);
-  });
-
-  it("name the policies with problems, and count those beyond the bound together", async () => {
-    const problem = "ctrlmesh_manager_policy_problems";
-    const named = { metadata: { namespace: "shop", name: "guard" }, status: policy("False", "True").status };
-    const one = setup(true, [named, policy("True", "True")]);
-    expect(await one.lines(problem)).toEqual([`${problem}{kind="CircuitBreaker",policy="shop/guard",state="invalid"} 1`]);
-    const many = Array.from({ length: 70 }, (_, at) => ({ ...named, metadata: { namespace: "shop", name: `g${at}` } }));
-    const lines = await setup(true, many).lines(problem);
-    expect(lines).toHaveLength(65);
-    expect(lines.at(-1)).toBe(`${problem}{kind="CircuitBreaker",policy="other",state="invalid"} 6`);
-    expect(await setup(false, many).lines(problem)).toEqual([]);
   });
 
   it("tell what the status says, from the replica that leads alone", async () => {
@@ -103,7 +92,7 @@ describe("the metrics of shards", () => {
     const ofApp = [appOf({ metadata: { namespace: "shop", name: "app" }, status })];
     const registry = { pods: [], facts: () => undefined };
     const list = () => [...apps, ...ofApp] as ReturnType<typeof appOf>[];
-    metrics.readFrom({ registry, apps: { list }, policies: [], isLeader: () => isLeader });
+    metrics.readFrom({ registry, apps: { list }, policies: [], kinds: [], isLeader: () => isLeader });
     const lines = async () =>
       (await metricsRegistry.metrics())
         .split("\n")
@@ -186,7 +175,6 @@ describe("a handover", () => {
       "kind",
       "le",
       "phase",
-      "policy",
       "result",
       "state",
       "subset",

@@ -1,5 +1,5 @@
-// The manager's own metrics. Invariant: labels name apps, subsets, states and a bounded number of policies,
-// never namespaces of tenants or pods, so their number is bounded.
+// The manager's own metrics. Invariant: labels name the mesh's objects, subsets and states, never namespaces of
+// tenants or pods, so their number is bounded.
 import type { AppStatus } from "../../api/app-status.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
@@ -7,6 +7,7 @@ import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import type { AppRef, Apps } from "../apps/app.ts";
 import type { PolicyObject } from "../policies/policy-kind.ts";
 import { conditionOf } from "../status/facts.ts";
+import { addConditionMetrics, type ConditionedKind } from "./condition-metrics.ts";
 import { addShardMetrics, createShardMoves, type ShardMoves } from "./shard-metrics.ts";
 
 export interface ManagerMetrics {
@@ -23,6 +24,8 @@ interface MetricSources {
   readonly registry: { readonly pods: Iterable<string>; facts(pod: string): ProxyFacts | undefined };
   readonly apps: Pick<Apps, "list">;
   readonly policies: readonly { readonly kind: string; list(): readonly PolicyObject[] }[];
+  /** All kinds whose objects have conditions, the policies too. */
+  readonly kinds: readonly ConditionedKind[];
   readonly isLeader: () => boolean;
 }
 
@@ -76,7 +79,7 @@ export function createManagerMetrics({ metricsRegistry }: { readonly metricsRegi
     },
     readFrom(sources) {
       addGauges(registers, sources);
-      addProblemGauge(registers, sources);
+      addConditionMetrics(registers, () => (sources.isLeader() ? sources.kinds : []));
       addShardMetrics(registers, moves, () => (sources.isLeader() ? sources.apps.list() : []));
     },
   };
@@ -143,32 +146,6 @@ function addGauges(registers: Registry[], { registry, apps, policies, isLeader }
     for (const { kind, list } of isLeader() ? policies : []) {
       for (const object of list()) values.inc({ kind, state: policyStateOf(object) });
     }
-  });
-}
-
-/** Alerts name these. Further ones count together as "other". */
-const MAX_NAMED_POLICIES = 64;
-
-/** The policies that are behind or invalid. */
-function addProblemGauge(registers: Registry[], { policies, isLeader }: MetricSources): void {
-  new Gauge({
-    name: "ctrlmesh_manager_policy_problems",
-    help: `1 for each policy that is behind in some proxy or invalid. At most ${MAX_NAMED_POLICIES} have their names, others are "other".`,
-    labelNames: ["kind", "policy", "state"],
-    registers,
-    collect() {
-      this.reset();
-      let named = 0;
-      for (const { kind, list } of isLeader() ? policies : []) {
-        for (const object of list()) {
-          const state = policyStateOf(object);
-          if (state === "enforced") continue;
-          const { namespace = "", name = "" } = object.metadata;
-          const policy = named++ < MAX_NAMED_POLICIES ? `${namespace}/${name}` : "other";
-          this.inc({ kind, policy, state });
-        }
-      }
-    },
   });
 }
 

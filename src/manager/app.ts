@@ -195,7 +195,7 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
   };
   const policies = POLICY_KINDS.map(({ resource }) => listed(resource));
   const kinds = [...base.sources.map(({ resource }) => listed(resource)), ...policies];
-  base.observed.readFrom({ registry, apps, policies, kinds, isLeader });
+  base.observed.readFrom({ registry, apps, policies, kinds, isLeader, clock });
   return { mesh, snapshots, health, webhooks };
 }
 

@@ -27,19 +27,31 @@ describe.each(["charts/ctrlmesh/files/alerts.yaml", "charts/ctrlmesh/files/dashb
   });
 });
 
-it("the alert about certificates contains the lifetime that the chart replaces", () => {
-  const [, limit = ""] = /replace "([^"]+)"/.exec(read("charts/ctrlmesh/templates/monitoring.yaml")) ?? [];
-  const { groups } = parse(read("charts/ctrlmesh/files/alerts.yaml")) as {
-    readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[];
-  };
-  const asking = groups.flatMap(({ rules }) => rules).filter(({ expr }) => expr.endsWith(`< ${limit}`));
-  expect(asking.map(({ alert }) => alert)).toEqual(["CtrlmeshCertificateEnds"]);
+it("the alerts about certificates contain the limits that the chart shortens, each once", () => {
+  const limits = [...read("charts/ctrlmesh/templates/monitoring.yaml").matchAll(/replace "(\d+ \* 3600)"/g)].map(
+    ([, limit]) => limit,
+  );
+  const used = [...read("charts/ctrlmesh/files/alerts.yaml").matchAll(/< (\d+ \* 3600)/g)].map(([, limit]) => limit);
+  expect(used).toHaveLength(4);
+  expect(used.toSorted()).toEqual(limits.toSorted());
 });
+
+const headings = [...read("docs/troubleshooting.md").matchAll(/^### (\w+)$/gm)].map(([, name = ""]) => name);
 
 it("every alert has a heading in docs/troubleshooting.md, and no other heading is one", () => {
   const alerts = [...read("charts/ctrlmesh/files/alerts.yaml").matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
-  const headings = [...read("docs/troubleshooting.md").matchAll(/^### (\w+)$/gm)].map(([, name]) => name);
   expect(headings.toSorted()).toEqual(alerts.toSorted());
+});
+
+it.each(headings)("the section %s has Impact, Check with commands that a test runs, and Fix", (alert) => {
+  const [, section = ""] = read("docs/troubleshooting.md").split(new RegExp(`^### ${alert}$`, "m"));
+  const own = section.split(/^### /m)[0] ?? "";
+  expect([...own.matchAll(/^\*\*(\w+)\*\*: |^```(\w+)$/gm)].map(([, word, fence]) => word ?? fence)).toEqual([
+    "Impact",
+    "Check",
+    "sh",
+    "Fix",
+  ]);
 });
 
 it("the dashboard is JSON with unique panels that do not overlap", () => {

@@ -54,17 +54,47 @@ it.each(headings)("the section %s has Impact, Check with commands that a test ru
   ]);
 });
 
-it("the dashboard is JSON with unique panels that do not overlap", () => {
-  interface Panel {
-    readonly id: number;
-    readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
-  }
-  const { panels } = JSON.parse(read("charts/ctrlmesh/files/dashboard.json")) as { readonly panels: readonly Panel[] };
-  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
-  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
-    Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
-  );
-  expect(new Set(cells).size).toBe(cells.length);
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly description?: string;
+  readonly links?: readonly { readonly url: string }[];
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly fieldConfig?: { readonly defaults: { readonly thresholds?: { readonly steps: readonly object[] } } };
+}
+
+describe("the dashboard", () => {
+  const { panels, templating } = JSON.parse(read("charts/ctrlmesh/files/dashboard.json")) as {
+    readonly panels: readonly Panel[];
+    readonly templating: { readonly list: readonly { readonly name: string; readonly query: string }[] };
+  };
+  const shown = panels.filter(({ type }) => type !== "row");
+
+  it("has unique panels that do not overlap", () => {
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+  });
+
+  it("describes each panel, and colours each number by thresholds", () => {
+    expect(shown.filter(({ description = "" }) => description === "").map(({ title }) => title)).toEqual([]);
+    const stats = shown.filter(({ type }) => type === "stat");
+    expect(stats.length).toBeGreaterThan(4);
+    const steps = stats.map(({ fieldConfig }) => fieldConfig?.defaults.thresholds?.steps.length ?? 0);
+    expect(Math.min(...steps)).toBeGreaterThan(1);
+  });
+
+  it("leads to the runbook of every alert, on the page that the chart's value names", () => {
+    const urls = new Set(shown.flatMap(({ links = [] }) => links.map(({ url }) => url)));
+    expect([...urls].toSorted()).toEqual(headings.map((alert) => `\${runbook}#${alert.toLowerCase()}`).toSorted());
+    const { monitoring } = parse(read("charts/ctrlmesh/values.yaml")) as {
+      readonly monitoring: { readonly prometheusRule: { readonly runbookBaseUrl: string } };
+    };
+    expect(templating.list.find(({ name }) => name === "runbook")?.query).toBe(monitoring.prometheusRule.runbookBaseUrl);
+  });
 });
 
 it("chart, application and package have one version", () => {

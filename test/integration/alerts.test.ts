@@ -1,9 +1,11 @@
 // Each alert of the chart, judged by promtool: series over which it fires, and the nearest ones over which it does not.
+import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { type AlertCase, type AlertRules, chartAlerts, judgeAlert, type Labels } from "../support/alert-rules.ts";
 import { helmTemplate } from "../support/helm.ts";
 import { describeWithProgram, describeWithPrometheus } from "../support/requirements.ts";
+import { anchorsOf } from "../support/tree-map.ts";
 
 const RULES = chartAlerts();
 const OPS = { namespace: "ops" };
@@ -205,6 +207,17 @@ identity: { certificateLifetime: 2h, certManager: { enabled: true, issuerRef: { 
     });
 
     for (const [name, each] of cases) it(titleOf(each, name), () => judged(shortened, name, each));
+
+    it("are with runbooks at the page of the value, which has the anchors", async () => {
+      const page = "https://docs.example.com/troubleshooting.md";
+      const { groups } = await renderedAlerts(`monitoring: { prometheusRule: { enabled: true, runbookBaseUrl: "${page}" } }`);
+      const anchors = anchorsOf(readFileSync(new URL("../../docs/troubleshooting.md", import.meta.url), "utf8"));
+      for (const { annotations } of groups.flatMap(({ rules }) => rules)) {
+        const [base, anchor = ""] = annotations.runbook_url?.split("#") ?? [];
+        expect(base).toBe(page);
+        expect(anchors).toContain(anchor);
+      }
+    });
 
     it("are those of the file by default", async () => {
       const expressions = ({ groups }: AlertRules) => groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));

@@ -15,8 +15,9 @@ import { type Kube, startKube } from "../support/kube.ts";
 import { WEBHOOK_SERVER } from "../support/mesh/pod.ts";
 import { FOOS, type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { createProbe, type Probe } from "../support/probe.ts";
-import { type PrometheusServer, startPrometheus } from "../support/prometheus-server.ts";
+import { type PrometheusServer, type Sample, startPrometheus } from "../support/prometheus-server.ts";
 import { describeWithKube, describeWithPrometheus } from "../support/requirements.ts";
+import { sampleShardingConfig } from "../support/sharding-config.ts";
 import { suspend } from "../support/suspend.ts";
 import { getThroughTunnel } from "../support/tunnel.ts";
 
@@ -82,6 +83,23 @@ const DELAY = policy("FaultInjection", "late", {
   httpFault: [{ name: "late", match: { resources: [rule("configmaps", "get")] }, delay: { fixedDelay: "10ms", percent: "100" } }],
 });
 
+const LIMIT = stringify({
+  apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+  kind: "TrafficPolicy",
+  metadata: { name: "limit", namespace: NAMESPACE },
+  spec: {
+    targetVirtualApps: [{ name: APP.name }],
+    rateLimiting: { ratePolicies: [{ rules: { resourceRules: [rule("secrets", "list")] }, bucket: { qps: 9, burst: 9 } }] },
+  },
+});
+/** Two shards without pods. The status of the family is that of the first. */
+const FAMILY = ["east", "west"].map((name) =>
+  stringify({
+    ...sampleShardingConfig({ selector: { matchLabels: { shard: name } } }),
+    metadata: { name, namespace: NAMESPACE },
+  }),
+);
+
 describeWithPrometheus("the dashboard", () => {
   describeWithKube("of a mesh in which each feature is used", () => {
     let kube: Kube;
@@ -101,7 +119,7 @@ describeWithPrometheus("the dashboard", () => {
       for (const name of ["team-a", "team-moves"]) await mesh.createNamespace(name);
       await mesh.apply(demoVirtualApp({ webhook: WEBHOOK_SERVER }));
       await mesh.apply(demoVirtualApp({ name: "without-pods" }));
-      for (const policies of [GUARD, DELAY]) await mesh.apply(policies);
+      for (const object of [GUARD, DELAY, LIMIT, ...FAMILY]) await mesh.apply(object);
       pods = [];
       for (const [at, name] of PODS.entries()) {
         const labels = { version: at === 0 ? "v1" : "v2", component: APP.name };
@@ -169,7 +187,32 @@ describeWithPrometheus("the dashboard", () => {
       expect(missing).toEqual(OF_FAILURES);
       const { alerts, problems } = await prometheus.rules();
       expect(problems).toEqual([]);
-      expect(alerts).toContainEqual({ alertname: "CtrlmeshNotReady", severity: "warning", ...APP, name: "without-pods" });
+      const unready = alerts.filter(({ alertname }) => alertname === "CtrlmeshNotReady");
+      expect(unready.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`).toSorted()).toEqual([
+        `ShardingConfig ${NAMESPACE}/east`,
+        `VirtualApp ${NAMESPACE}/without-pods`,
+      ]);
+    });
+
+    it("has the conditions of each kind, and of a family's members their own", async () => {
+      const ofApp = ["Accepted", "Converged", "LockPermitted", "Ready", "TrafficIntercepted"];
+      const ofPolicy = ["Accepted", "Open", "Ready", "Synced"];
+      const expected = {
+        [`VirtualApp ${NAMESPACE}/${APP.name}`]: [...ofApp, "WebhookIntercepted"].toSorted(),
+        [`VirtualApp ${NAMESPACE}/without-pods`]: ofApp,
+        [`ShardingConfig ${NAMESPACE}/east`]: ["Balanced", ...ofApp].toSorted(),
+        [`ShardingConfig ${NAMESPACE}/west`]: ["Ready"],
+        [`TrafficPolicy ${NAMESPACE}/limit`]: ofPolicy,
+        [`CircuitBreaker ${NAMESPACE}/guard`]: ofPolicy,
+        [`FaultInjection ${NAMESPACE}/late`]: ["Active", ...ofPolicy].toSorted(),
+      };
+      await eventually(async () => {
+        const samples = await prometheus.query("ctrlmesh_manager_condition");
+        const keyOf = ({ labels: { kind, namespace, name } }: Sample) => `${kind} ${namespace}/${name}`;
+        const types = (of: readonly Sample[] = []) => of.map(({ labels }) => labels.type).toSorted();
+        const byObject = Object.entries(Object.groupBy(samples, keyOf));
+        expect(Object.fromEntries(byObject.map(([key, of]) => [key, types(of)]))).toEqual(expected);
+      });
     });
 
     it("shows for how long nobody can write while a proxy that loses a namespace hangs, and 0 afterwards", async () => {
@@ -189,7 +232,7 @@ describeWithPrometheus("the dashboard", () => {
         await move(true);
         await eventually(async () => expect(await noWriter()).toBeGreaterThan(5), 30_000);
         expect(await shown("Sidecars out of sync")).toBeGreaterThan(0);
-        expect(await shown("Apps that are not ready")).toBe(1);
+        expect(await shown("Apps that are not ready")).toBe(2);
       } finally {
         resume();
       }

@@ -1,6 +1,6 @@
 // `npm run release`: makes the files of a release in out/release, and pushes the chart to a registry. `--dry-run` pushes nothing, and takes
 // the notes of "Unreleased" while the version has none. It first checks that all versions agree and that everything is committed. A release,
-// and with `--require-pins` also a rehearsal, refuses actions without a commit and base images without a digest. The images are the work of
+// and with `--require-pins` also a rehearsal, refuses actions without a commit, base images without a digest, and placeholders of URLs. The images are the work of
 // .github/workflows/release.yml, which runs this command too (docs/versions.md).
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -13,6 +13,7 @@ import { isLocal, namingProblems } from "./images/plan.ts";
 import { writeArtifacts } from "./release/artifacts.ts";
 import { releaseNotes } from "./release/notes.ts";
 import { movableNames } from "./release/pins.ts";
+import { placeholders } from "./release/placeholders.ts";
 import { releaseProblems } from "./release/problems.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -57,6 +58,8 @@ if (misuse.length > 0) misused(misuse);
 const chart = parse(read("charts/ctrlmesh/Chart.yaml")) as { readonly version?: string; readonly appVersion?: string };
 const lock = JSON.parse(read("package-lock.json")) as { readonly version?: string };
 const notes = releaseNotes(read("CHANGELOG.md"), version, { orUnreleased: options["dry-run"] });
+/** The workflow's rehearsal asks for all that a release needs. */
+const isFinal = options["require-pins"] || !options["dry-run"];
 const problems = releaseProblems({
   version,
   versions: {
@@ -67,7 +70,8 @@ const problems = releaseProblems({
   tag: options.tag,
   hasNotes: notes !== undefined,
   changed: changedPaths(),
-  movable: options["require-pins"] || !options["dry-run"] ? movableNames(ROOT) : [],
+  movable: isFinal ? movableNames(ROOT) : [],
+  placeholders: isFinal ? placeholders(ROOT) : [],
 });
 if (problems.length > 0) {
   process.stderr.write(problems.map((each) => `release: ${each}\n`).join(""));

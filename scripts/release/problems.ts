@@ -1,5 +1,5 @@
-// Why a release cannot be made of a tree: versions that differ, missing notes, uncommitted changes, and names that their
-// owners can move. Pure. Used by `npm run release`.
+// Why a release cannot be made of a tree: versions that differ, missing notes, uncommitted changes, names that their
+// owners can move, and placeholders. Pure. Used by `npm run release`.
 
 export interface ReleaseFacts {
   /** The version of package.json, which all others must equal. */
@@ -13,10 +13,12 @@ export interface ReleaseFacts {
   readonly changed: readonly string[];
   /** Actions and base images that no commit or digest names; empty for a rehearsal. */
   readonly movable: readonly string[];
+  /** URLs that stand for pages that are not published; empty for a rehearsal. */
+  readonly placeholders: readonly string[];
 }
 
 /** All problems, not the first. */
-export function releaseProblems({ version, versions, tag, hasNotes, changed, movable }: ReleaseFacts): string[] {
+export function releaseProblems({ version, versions, tag, hasNotes, changed, movable, placeholders }: ReleaseFacts): string[] {
   const problems: string[] = [];
   if (!/^\d+\.\d+\.\d+(?:-[0-9a-z.-]+)?$/i.test(version))
     problems.push(`package.json has the version "${version}"; X.Y.Z is allowed`);
@@ -32,5 +34,6 @@ export function releaseProblems({ version, versions, tag, hasNotes, changed, mov
   }
   for (const name of movable)
     problems.push(`not pinned: ${name}; a commit (40 hexadecimal digits) or a digest (@sha256:...) is required`);
+  for (const name of placeholders) problems.push(`a placeholder: ${name}; the URL of the published page is required`);
   return problems;
 }

@@ -1,5 +1,7 @@
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { releaseNotes } from "./notes.ts";
+import { placeholders } from "./placeholders.ts";
 import { type ReleaseFacts, releaseProblems } from "./problems.ts";
 
 const CHANGELOG = `# Changelog
@@ -45,6 +47,7 @@ describe("problems of a release", () => {
     hasNotes: true,
     changed: [],
     movable: [],
+    placeholders: [],
   };
 
   it("are none if all versions agree, there are notes, and everything is committed", () => {
@@ -62,6 +65,7 @@ describe("problems of a release", () => {
       hasNotes: false,
       changed: ["a", "b", "c", "d", "e"],
       movable: ["x@v1"],
+      placeholders: ["values.yaml: https://ctrlmesh.invalid/docs"],
     };
     expect(releaseProblems(facts)).toEqual([
       'package.json has the version "0.2"; X.Y.Z is allowed',
@@ -71,6 +75,14 @@ describe("problems of a release", () => {
       'CHANGELOG.md has no section "## 0.2", or an empty one',
       "not committed: a, b, c and 2 more",
       "not pinned: x@v1; a commit (40 hexadecimal digits) or a digest (@sha256:...) is required",
+      "a placeholder: values.yaml: https://ctrlmesh.invalid/docs; the URL of the published page is required",
     ]);
   });
+});
+
+it("placeholders of the project's home are found until a release has replaced them", () => {
+  expect(placeholders(fileURLToPath(new URL("../../", import.meta.url)))).toEqual([
+    "charts/ctrlmesh/values.yaml: https://ctrlmesh.invalid/docs/troubleshooting.md",
+    "charts/ctrlmesh/files/dashboard.json: https://ctrlmesh.invalid/docs/troubleshooting.md",
+  ]);
 });

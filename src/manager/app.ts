@@ -9,8 +9,9 @@ import { createRegistry, measureEventLoop } from "../base/metrics.ts";
 import { formatAddress, localAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
 import { createKubeClient } from "../kube/client/client.ts";
-import { metadataOnly } from "../kube/client/resource.ts";
+import { metadataOnly, type Resource } from "../kube/client/resource.ts";
 import { NAMESPACES } from "../kube/client/resources.ts";
+import type { KubeObject } from "../kube/types.ts";
 import { createControllerMetrics } from "../runtime/controller-metrics.ts";
 import { createEventRecorder, type EventRecorder } from "../runtime/events.ts";
 import { createInformers } from "../runtime/informers.ts";
@@ -188,11 +189,13 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
           settings: (cluster) => injectionSettings(config, cluster),
         })
       : undefined;
-  const policies = POLICY_KINDS.map(({ resource }) => {
+  const listed = <T extends KubeObject>(resource: Resource<T>) => {
     const store = base.informers.store(resource);
     return { kind: resource.kind, list: () => store.list() };
-  });
-  base.observed.readFrom({ registry, apps, policies, isLeader });
+  };
+  const policies = POLICY_KINDS.map(({ resource }) => listed(resource));
+  const kinds = [...base.sources.map(({ resource }) => listed(resource)), ...policies];
+  base.observed.readFrom({ registry, apps, policies, kinds, isLeader, clock });
   return { mesh, snapshots, health, webhooks };
 }
 

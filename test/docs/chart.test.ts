@@ -27,32 +27,74 @@ describe.each(["charts/ctrlmesh/files/alerts.yaml", "charts/ctrlmesh/files/dashb
   });
 });
 
-it("the alert about certificates contains the lifetime that the chart replaces", () => {
-  const [, limit = ""] = /replace "([^"]+)"/.exec(read("charts/ctrlmesh/templates/monitoring.yaml")) ?? [];
-  const { groups } = parse(read("charts/ctrlmesh/files/alerts.yaml")) as {
-    readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[];
-  };
-  const asking = groups.flatMap(({ rules }) => rules).filter(({ expr }) => expr.endsWith(`< ${limit}`));
-  expect(asking.map(({ alert }) => alert)).toEqual(["CtrlmeshCertificateEnds"]);
+it("the alerts about certificates contain the limits that the chart shortens, each once", () => {
+  const limits = [...read("charts/ctrlmesh/templates/monitoring.yaml").matchAll(/replace "(\d+ \* 3600)"/g)].map(
+    ([, limit]) => limit,
+  );
+  const used = [...read("charts/ctrlmesh/files/alerts.yaml").matchAll(/< (\d+ \* 3600)/g)].map(([, limit]) => limit);
+  expect(used).toHaveLength(4);
+  expect(used.toSorted()).toEqual(limits.toSorted());
 });
+
+const headings = [...read("docs/troubleshooting.md").matchAll(/^### (\w+)$/gm)].map(([, name = ""]) => name);
 
 it("every alert has a heading in docs/troubleshooting.md, and no other heading is one", () => {
   const alerts = [...read("charts/ctrlmesh/files/alerts.yaml").matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
-  const headings = [...read("docs/troubleshooting.md").matchAll(/^### (\w+)$/gm)].map(([, name]) => name);
   expect(headings.toSorted()).toEqual(alerts.toSorted());
 });
 
-it("the dashboard is JSON with unique panels that do not overlap", () => {
-  interface Panel {
-    readonly id: number;
-    readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
-  }
-  const { panels } = JSON.parse(read("charts/ctrlmesh/files/dashboard.json")) as { readonly panels: readonly Panel[] };
-  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
-  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
-    Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
-  );
-  expect(new Set(cells).size).toBe(cells.length);
+it.each(headings)("the section %s has Impact, Check with commands that a test runs, and Fix", (alert) => {
+  const [, section = ""] = read("docs/troubleshooting.md").split(new RegExp(`^### ${alert}$`, "m"));
+  const own = section.split(/^### /m)[0] ?? "";
+  expect([...own.matchAll(/^\*\*(\w+)\*\*: |^```(\w+)$/gm)].map(([, word, fence]) => word ?? fence)).toEqual([
+    "Impact",
+    "Check",
+    "sh",
+    "Fix",
+  ]);
+});
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly description?: string;
+  readonly links?: readonly { readonly url: string }[];
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly fieldConfig?: { readonly defaults: { readonly thresholds?: { readonly steps: readonly object[] } } };
+}
+
+describe("the dashboard", () => {
+  const { panels, templating } = JSON.parse(read("charts/ctrlmesh/files/dashboard.json")) as {
+    readonly panels: readonly Panel[];
+    readonly templating: { readonly list: readonly { readonly name: string; readonly query: string }[] };
+  };
+  const shown = panels.filter(({ type }) => type !== "row");
+
+  it("has unique panels that do not overlap", () => {
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+  });
+
+  it("describes each panel, and colours each number by thresholds", () => {
+    expect(shown.filter(({ description = "" }) => description === "").map(({ title }) => title)).toEqual([]);
+    const stats = shown.filter(({ type }) => type === "stat");
+    expect(stats.length).toBeGreaterThan(4);
+    const steps = stats.map(({ fieldConfig }) => fieldConfig?.defaults.thresholds?.steps.length ?? 0);
+    expect(Math.min(...steps)).toBeGreaterThan(1);
+  });
+
+  it("leads to the runbook of every alert, on the page that the chart's value names", () => {
+    const urls = new Set(shown.flatMap(({ links = [] }) => links.map(({ url }) => url)));
+    expect([...urls].toSorted()).toEqual(headings.map((alert) => `\${runbook}#${alert.toLowerCase()}`).toSorted());
+    const { monitoring } = parse(read("charts/ctrlmesh/values.yaml")) as {
+      readonly monitoring: { readonly prometheusRule: { readonly runbookBaseUrl: string } };
+    };
+    expect(templating.list.find(({ name }) => name === "runbook")?.query).toBe(monitoring.prometheusRule.runbookBaseUrl);
+  });
 });
 
 it("chart, application and package have one version", () => {

@@ -41,9 +41,11 @@ describe("docs/reference/status.md", () => {
     const metricsRegistry = createRegistry("manager", "0");
     createManagerMetrics({ metricsRegistry }).readFrom({
       registry: { pods: [], facts: () => undefined },
-      apps: { list: () => [] },
+      apps: { list: () => [], get: () => undefined },
       policies: [],
+      kinds: [],
       isLeader: () => false,
+      clock: { now: () => 0 },
     });
     const names = (await metricsRegistry.getMetricsAsJSON()).map(({ name }) => name).filter((name) => name.includes("_manager_"));
     expect(names.length).toBeGreaterThan(7);

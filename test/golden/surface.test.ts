@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
+import { POLICY_REASONS } from "../../src/manager/policies/policy-conditions.ts";
 import { CONDITIONS } from "../../src/manager/status/app-status.ts";
 import { EVENT_REASONS } from "../../src/manager/status/status-feed.ts";
 import { WAIT_REASONS } from "../../src/manager/status/waits.ts";
@@ -34,8 +35,12 @@ it("the error codes stay", async () => {
 
 it("conditions, reasons and Events stay", async () => {
   const rows = CONDITIONS.map(({ type, reasons }) => `${type}: ${[...reasons].sort().join(" ")}`);
+  const policyRows = Object.entries(POLICY_REASONS).map(
+    ([type, reasons]) => `policies ${type}: ${[...reasons].sort().join(" ")}`,
+  );
   const lines = [
     ...rows,
+    ...policyRows,
     `waits: ${[...WAIT_REASONS].sort().join(" ")}`,
     `Events: ${[...new Set(EVENT_REASONS)].sort().join(" ")}`,
   ];

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { parse } from "yaml";
 import { GUIDE, type GuideSection } from "../support/docs-guide.ts";
 import { eventually } from "../support/eventually.ts";
 import { goProgram } from "../support/go-build.ts";
@@ -22,6 +23,9 @@ const TIMEOUT_MS = 300_000;
 const HELM = `helm() {
   if [[ "$*" =~ (^| --)install ]]; then "$HELM" "$@" --set restartSettle=2s; else "$HELM" "$@"; fi
 }`;
+/** The sources of the command line. */
+const CTRLMESH = `ctrlmesh() { "${process.execPath}" "${ROOT}src/cli/main.ts" "$@"; }`;
+const POLICY = parse(readFileSync(`${ROOT}examples/traffic/circuit-breaker.yaml`, "utf8")) as { metadata: { name: string } };
 
 interface Reconciled {
   readonly metadata: { readonly generation: number };
@@ -39,7 +43,7 @@ describeWithTestNode("the quickstart, and the tasks behind it", () => {
 
   const bash = async (commands: string): Promise<string> => {
     const env = { ...process.env, KUBECONFIG: mesh.kubeconfig, HELM: helm, REGISTRY };
-    const script = `${HELM}\n${commands}`;
+    const script = `${HELM}\n${CTRLMESH}\n${commands}`;
     const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], {
       cwd: ROOT,
       env,
@@ -53,6 +57,18 @@ describeWithTestNode("the quickstart, and the tasks behind it", () => {
   it("installs the mesh", { timeout: TIMEOUT_MS }, () => follow(GUIDE.install));
 
   it("divides the operator of examples/install", { timeout: TIMEOUT_MS }, () => follow(GUIDE.divide));
+
+  it("answers what each alert asks, with the labels of the alert", { timeout: TIMEOUT_MS }, async () => {
+    const app = { KIND: "VirtualApp", NAMESPACE: "foo-system", NAME: "foo-operator" };
+    await mesh.apply({ ...POLICY, metadata: { ...POLICY.metadata, namespace: app.NAMESPACE } });
+    const policy = { ...app, KIND: "CircuitBreaker", NAME: POLICY.metadata.name };
+    for (const { page, section } of GUIDE.runbook) {
+      const [{ commands } = { commands: "" }] = stepsOf([{ page, section }]);
+      const labels = Object.entries(section.includes("Policy") ? policy : app).map(([key, value]) => `${key}=${value}\n`);
+      expect(await bash(`${labels.join("")}${commands}`), section).not.toBe("");
+    }
+    await mesh.run("delete", policy.KIND, policy.NAME, "-n", policy.NAMESPACE);
+  });
 
   it("moves a namespace to the canary, which reconciles the objects there", { timeout: TIMEOUT_MS }, async () => {
     await untilNotNew("team-b", mesh.run);

@@ -109,6 +109,7 @@ export const REFUSED: readonly { readonly values: string; readonly names: string
   { values: "proxy: { accessLog: sometimes }", names: "/proxy/accessLog" },
   { values: "webhook: { port: 5447 }", names: "webhook.port: 5447 is another port of the manager" },
   { values: "leaseDuration: 15", names: "/leaseDuration" },
+  { values: "monitoring: { prometheusRule: { runbookBaseUrl: docs/troubleshooting.md } }", names: "/runbookBaseUrl" },
   { values: "leaseDuration: 1m", names: "leaseDuration: must be 1s to 20s" },
   { values: "priorityClassQuota: true", names: "priorityClassQuota: set priorityClassName" },
   { values: "identity: { caSecret: ctrlmesh-ca }", names: "identity.caSecret: ctrlmesh-ca is the manager's own Secret" },

@@ -1,4 +1,5 @@
 // The sections whose `sh` blocks test/nightly/install-guide.test.ts runs, in its order, on one control plane. test/real-node runs some of them.
+import { chartAlerts } from "./alert-rules.ts";
 
 export interface GuideSection {
   readonly page: string;
@@ -7,6 +8,8 @@ export interface GuideSection {
 
 const of = (page: string, ...sections: readonly string[]): GuideSection[] => sections.map((section) => ({ page, section }));
 
+const alerts = chartAlerts().groups.flatMap(({ rules }) => rules.map(({ alert }) => alert));
+
 export const GUIDE = {
   install: [...of("docs/quickstart.md", "Install the mesh"), ...of("docs/tasks/install.md", "Install")],
   divide: [
@@ -14,6 +17,8 @@ export const GUIDE = {
     ...of("docs/tasks/adopt-an-operator.md", "Check quotas and limits", "Adopt an operator"),
     ...of("docs/quickstart.md", "Divide it"),
   ],
+  /** With the labels of the alert as variables. */
+  runbook: of("docs/troubleshooting.md", ...alerts),
   move: of("docs/quickstart.md", "Move a namespace"),
   refuse: of("docs/quickstart.md", "See a refused write"),
   goBack: of("docs/tasks/move-namespaces.md", "Move", "Stop", "Go back"),

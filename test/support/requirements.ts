@@ -7,6 +7,7 @@ import { whyNoArm64 } from "./arm64/emulation.ts";
 import { whyNoGo } from "./go-build.ts";
 import { hasKubeAssets } from "./kube-assets/folder.ts";
 import { hasLibrary } from "./program-image.ts";
+import { whyNoPrometheus } from "./prometheus.ts";
 import { pythonEnvironment } from "./python.ts";
 
 const isCi = process.env.CI === "true";
@@ -50,6 +51,14 @@ function isSkipped(needed: string, has: (name: string) => boolean, test: string)
   const skipped = !isCi && !has(needed);
   if (skipped) process.stderr.write(`SKIPPED (needs ${needed}): ${test}\n`);
   return skipped;
+}
+
+/** `describe` for tests with Prometheus or promtool. In CI they fail with the reason. */
+export function describeWithPrometheus(name: string, body: () => void): void {
+  const missing = whyNoPrometheus();
+  const skipped = missing !== undefined && !isCi;
+  if (skipped) process.stderr.write(`SKIPPED (${missing}): ${name}\n`);
+  describe.skipIf(skipped)(name, body);
 }
 
 /** `describe` for tests that create network namespaces. In CI its first hook fails with the reason. */

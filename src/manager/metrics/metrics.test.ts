@@ -6,6 +6,7 @@ import type { AppStatus, Phase } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
+import type { App } from "../apps/app.ts";
 import type { PolicyObject } from "../policies/policy-kind.ts";
 import { createManagerMetrics } from "./metrics.ts";
 
@@ -38,14 +39,22 @@ const policy = (Accepted: string, Synced: string): PolicyObject => ({
 });
 const policies = [policy("True", "True"), policy("True", "Unknown"), policy("True", "False"), policy("False", "False")];
 
-function setup(isLeader = true, objects: readonly PolicyObject[] = policies) {
+const APP = 'kind="VirtualApp",namespace="shop",name="app"';
+const appsOf = (...apps: readonly App[]) => ({
+  list: () => [...apps],
+  get: (name: string) => apps.find(({ ref }) => ref.name === name),
+});
+
+function setup(isLeader = true, appStatus: AppStatus = status) {
   const metricsRegistry = createRegistry("manager", "0");
   const metrics = createManagerMetrics({ metricsRegistry });
   metrics.readFrom({
     registry: { pods: Object.keys(proxies), facts: (pod) => proxies[pod] },
-    apps: { list: () => [appOf({ metadata: { namespace: "shop", name: "app" }, status })] },
-    policies: [{ kind: "CircuitBreaker", list: () => objects }],
+    apps: appsOf(appOf({ metadata: { namespace: "shop", name: "app" }, status: appStatus })),
+    policies: [{ kind: "CircuitBreaker", list: () => policies }],
+    kinds: [],
     isLeader: () => isLeader,
+    clock: { now: () => Date.parse("2026-01-02T00:00:00Z") },
   });
   const lines = async (name: string) => (await metricsRegistry.metrics()).split("\n").filter((line) => line.startsWith(name));
   return { metrics, lines, metricsRegistry };
@@ -54,7 +63,7 @@ function setup(isLeader = true, objects: readonly PolicyObject[] = policies) {
 describe("the manager's gauges", () => {
   it("count proxies by app, subset and state", async () => {
     const { lines } = setup();
-    const label = (state: string) => `ctrlmesh_manager_proxies{virtualapp="shop/app",subset="canary",state="${state}"} 1`;
+    const label = (state: string) => `ctrlmesh_manager_proxies{${APP},subset="canary",state="${state}"} 1`;
     expect(await lines("ctrlmesh_manager_proxies")).toEqual(["synced", "disconnected", "pending", "rejected"].map(label));
   });
 
@@ -65,31 +74,47 @@ describe("the manager's gauges", () => {
     expect(await setup(false).lines("ctrlmesh_manager_policies")).toEqual([]);
   });
 
-  it("name the policies with problems, and count those beyond the bound together", async () => {
-    const problem = "ctrlmesh_manager_policy_problems";
-    const named = { metadata: { namespace: "shop", name: "guard" }, status: policy("False", "True").status };
-    const one = setup(true, [named, policy("True", "True")]);
-    expect(await one.lines(problem)).toEqual([`${problem}{kind="CircuitBreaker",policy="shop/guard",state="invalid"} 1`]);
-    const many = Array.from({ length: 70 }, (_, at) => ({ ...named, metadata: { namespace: "shop", name: `g${at}` } }));
-    const lines = await setup(true, many).lines(problem);
-    expect(lines).toHaveLength(65);
-    expect(lines.at(-1)).toBe(`${problem}{kind="CircuitBreaker",policy="other",state="invalid"} 6`);
-    expect(await setup(false, many).lines(problem)).toEqual([]);
-  });
-
   it("tell what the status says, from the replica that leads alone", async () => {
     const leader = setup();
     expect(await leader.lines("ctrlmesh_manager_owned_namespaces")).toEqual([
-      'ctrlmesh_manager_owned_namespaces{virtualapp="shop/app",subset="default"} 2',
-      'ctrlmesh_manager_owned_namespaces{virtualapp="shop/app",subset="canary"} 1',
+      `ctrlmesh_manager_owned_namespaces{${APP},subset="default"} 2`,
+      `ctrlmesh_manager_owned_namespaces{${APP},subset="canary"} 1`,
     ]);
     expect(await leader.lines("ctrlmesh_manager_conflicting_namespaces")).toEqual([
-      'ctrlmesh_manager_conflicting_namespaces{virtualapp="shop/app"} 2',
+      `ctrlmesh_manager_conflicting_namespaces{${APP}} 2`,
     ]);
     expect(await leader.lines("ctrlmesh_manager_leader")).toEqual(["ctrlmesh_manager_leader 1"]);
     const other = setup(false);
     expect(await other.lines("ctrlmesh_manager_owned_namespaces")).toEqual([]);
     expect(await other.lines("ctrlmesh_manager_leader")).toEqual(["ctrlmesh_manager_leader 0"]);
+  });
+});
+
+describe("the time without a writer", () => {
+  const [first, second] = status.subsets ?? [];
+  const noWriter = async (appStatus: AppStatus, isLeader = true) =>
+    setup(isLeader, appStatus).lines("ctrlmesh_manager_no_writer_now_seconds");
+  const line = (seconds: number) => [`ctrlmesh_manager_no_writer_now_seconds{${APP}} ${seconds}`];
+
+  it("is 0 while a pod can write everywhere", async () => {
+    expect(await noWriter(status)).toEqual(line(0));
+    expect(await noWriter({})).toEqual(line(0));
+  });
+
+  it("is that of the subset that has waited longest, also after a day", async () => {
+    const waiting = (since: string, ago: string): AppStatus => ({
+      subsets: [first, second]
+        .flatMap((subset) => subset ?? [])
+        .map((subset, at) => ({ ...subset, waitingSince: at ? ago : since })),
+    });
+    expect(await noWriter(waiting("2026-01-01T23:59:59.500Z", "2026-01-01T23:58:30Z"))).toEqual(line(90));
+    expect(await noWriter(waiting("2026-01-01T00:00:00Z", "2026-01-01T23:58:30Z"))).toEqual(line(86_400));
+  });
+
+  it("is not negative if another manager's clock is ahead, and comes from the replica that leads alone", async () => {
+    const ahead = { ...status, subsets: [{ name: "canary", namespaces: 1, readyPods: 1, waitingSince: "2026-01-02T00:00:09Z" }] };
+    expect(await noWriter(ahead)).toEqual(line(0));
+    expect(await noWriter(ahead, false)).toEqual([]);
   });
 });
 
@@ -103,7 +128,8 @@ describe("the metrics of shards", () => {
     const ofApp = [appOf({ metadata: { namespace: "shop", name: "app" }, status })];
     const registry = { pods: [], facts: () => undefined };
     const list = () => [...apps, ...ofApp] as ReturnType<typeof appOf>[];
-    metrics.readFrom({ registry, apps: { list }, policies: [], isLeader: () => isLeader });
+    const others = { policies: [], kinds: [], isLeader: () => isLeader, clock: { now: () => 0 } };
+    metrics.readFrom({ registry, apps: { list, get: () => undefined }, ...others });
     const lines = async () =>
       (await metricsRegistry.metrics())
         .split("\n")
@@ -176,7 +202,7 @@ describe("a handover", () => {
     expect(await lines("ctrlmesh_manager_no_writer_seconds_count")).toEqual(["ctrlmesh_manager_no_writer_seconds_count 0"]);
   });
 
-  it("labels name no tenant and no pod", async () => {
+  it("labels name objects of the mesh, but no tenant and no pod", async () => {
     const { metrics, metricsRegistry } = setup();
     metrics.snapshotAcknowledged(0.1);
     metrics.statusWritten(running("Draining", at(0)), finished, Date.parse(at(1)));
@@ -185,13 +211,13 @@ describe("a handover", () => {
       "component",
       "kind",
       "le",
+      "name",
+      "namespace",
       "phase",
-      "policy",
       "result",
       "state",
       "subset",
       "version",
-      "virtualapp",
     ]);
   });
 });

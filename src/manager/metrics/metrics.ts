@@ -1,12 +1,14 @@
-// The manager's own metrics. Invariant: labels name apps, subsets, states and a bounded number of policies,
-// never namespaces of tenants or pods, so their number is bounded.
+// The manager's own metrics. Invariant: labels name the mesh's objects, subsets and states, never namespaces of
+// tenants or pods, so their number is bounded.
 import type { AppStatus } from "../../api/app-status.ts";
+import type { Clock } from "../../base/clock.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
-import type { AppRef, Apps } from "../apps/app.ts";
+import type { App, AppRef, Apps } from "../apps/app.ts";
 import type { PolicyObject } from "../policies/policy-kind.ts";
-import { conditionOf } from "../status/facts.ts";
+import { ageMs, conditionOf } from "../status/facts.ts";
+import { addConditionMetrics, type ConditionedKind } from "./condition-metrics.ts";
 import { addShardMetrics, createShardMoves, type ShardMoves } from "./shard-metrics.ts";
 
 export interface ManagerMetrics {
@@ -21,9 +23,12 @@ export interface ManagerMetrics {
 
 interface MetricSources {
   readonly registry: { readonly pods: Iterable<string>; facts(pod: string): ProxyFacts | undefined };
-  readonly apps: Pick<Apps, "list">;
+  readonly apps: Pick<Apps, "get" | "list">;
   readonly policies: readonly { readonly kind: string; list(): readonly PolicyObject[] }[];
+  /** All kinds whose objects have conditions, the policies too. */
+  readonly kinds: readonly ConditionedKind[];
   readonly isLeader: () => boolean;
+  readonly clock: Pick<Clock, "now">;
 }
 
 // A handover without delays takes tens of milliseconds. A handover that waits for a user takes hours.
@@ -76,13 +81,13 @@ export function createManagerMetrics({ metricsRegistry }: { readonly metricsRegi
     },
     readFrom(sources) {
       addGauges(registers, sources);
-      addProblemGauge(registers, sources);
+      addConditionMetrics(registers, () => (sources.isLeader() ? sources.kinds : []));
       addShardMetrics(registers, moves, () => (sources.isLeader() ? sources.apps.list() : []));
     },
   };
 }
 
-function addGauges(registers: Registry[], { registry, apps, policies, isLeader }: MetricSources): void {
+function addGauges(registers: Registry[], { registry, apps, policies, isLeader, clock }: MetricSources): void {
   type Described = Pick<ConstructorParameters<typeof Gauge>[0], "name" | "help" | "labelNames">;
   const gauge = (described: Described, read: (values: Gauge) => void) =>
     new Gauge({
@@ -95,44 +100,52 @@ function addGauges(registers: Registry[], { registry, apps, policies, isLeader }
     });
   // Only the leader reports these, or a sum over the replicas would count them twice.
   const ledApps = () =>
-    (isLeader() ? apps.list() : []).map(({ ref, object }) => ({
-      virtualapp: `${ref.namespace}/${ref.name}`,
-      status: object.status ?? {},
-    }));
+    (isLeader() ? apps.list() : []).map((app) => ({ labels: labelsOf(app), status: app.object.status ?? {} }));
   const leader = { name: "ctrlmesh_manager_leader", help: "1 while this replica leads." };
   gauge(leader, (values) => values.set(isLeader() ? 1 : 0));
   const proxies = {
     name: "ctrlmesh_manager_proxies",
     help: "Proxies by app, subset and state.",
-    labelNames: ["virtualapp", "subset", "state"],
+    labelNames: ["kind", "namespace", "name", "subset", "state"],
   };
   gauge(proxies, (values) => {
     for (const pod of registry.pods) {
       const facts = registry.facts(pod);
       const snapshot = facts?.acknowledged ?? facts?.outstanding;
       if (facts === undefined || snapshot === undefined) continue;
-      const virtualapp = `${snapshot.app.namespace}/${snapshot.app.name}`;
-      values.inc({ virtualapp, subset: subsetDisplayName(snapshot.subset), state: stateOf(facts) });
+      const { namespace, name } = snapshot.app;
+      const app = apps.get(name, namespace);
+      const labels = app === undefined ? { kind: "", namespace, name } : labelsOf(app);
+      values.inc({ ...labels, subset: subsetDisplayName(snapshot.subset), state: stateOf(facts) });
     }
   });
   const owned = {
     name: "ctrlmesh_manager_owned_namespaces",
     help: "Namespaces by owning subset, as the leader last wrote it.",
-    labelNames: ["virtualapp", "subset"],
+    labelNames: ["kind", "namespace", "name", "subset"],
   };
   gauge(owned, (values) => {
-    for (const { virtualapp, status } of ledApps()) {
+    for (const { labels, status } of ledApps()) {
       for (const { name, namespaces } of status.subsets ?? [])
-        values.set({ virtualapp, subset: subsetDisplayName(name) }, namespaces);
+        values.set({ ...labels, subset: subsetDisplayName(name) }, namespaces);
     }
   });
   const conflicting = {
     name: "ctrlmesh_manager_conflicting_namespaces",
     help: "Namespaces that pods of two subsets may write to, because one is not under the app's control; should be 0.",
-    labelNames: ["virtualapp"],
+    labelNames: ["kind", "namespace", "name"],
   };
   gauge(conflicting, (values) => {
-    for (const { virtualapp, status } of ledApps()) values.set({ virtualapp }, status.namespaces?.conflicting ?? 0);
+    for (const { labels, status } of ledApps()) values.set(labels, status.namespaces?.conflicting ?? 0);
+  });
+  const noWriter = {
+    name: "ctrlmesh_manager_no_writer_now_seconds",
+    help: "For how long no pod has been able to write to namespaces that move now, the longest of the app; 0 if a pod can.",
+    labelNames: ["kind", "namespace", "name"],
+  };
+  gauge(noWriter, (values) => {
+    const now = new Date(clock.now()).toISOString();
+    for (const { labels, status } of ledApps()) values.set(labels, noWriterMs(status, now) / 1000);
   });
   const states = {
     name: "ctrlmesh_manager_policies",
@@ -146,30 +159,14 @@ function addGauges(registers: Registry[], { registry, apps, policies, isLeader }
   });
 }
 
-/** Alerts name these. Further ones count together as "other". */
-const MAX_NAMED_POLICIES = 64;
+/** The object that has the app's status, under the name by which kubectl finds it. */
+function labelsOf({ ref, object }: Pick<App, "ref" | "object">): { kind: string; namespace: string; name: string } {
+  return { kind: ref.kind, namespace: ref.namespace, name: object.metadata.name ?? ref.name };
+}
 
-/** The policies that are behind or invalid. */
-function addProblemGauge(registers: Registry[], { policies, isLeader }: MetricSources): void {
-  new Gauge({
-    name: "ctrlmesh_manager_policy_problems",
-    help: `1 for each policy that is behind in some proxy or invalid. At most ${MAX_NAMED_POLICIES} have their names, others are "other".`,
-    labelNames: ["kind", "policy", "state"],
-    registers,
-    collect() {
-      this.reset();
-      let named = 0;
-      for (const { kind, list } of isLeader() ? policies : []) {
-        for (const object of list()) {
-          const state = policyStateOf(object);
-          if (state === "enforced") continue;
-          const { namespace = "", name = "" } = object.metadata;
-          const policy = named++ < MAX_NAMED_POLICIES ? `${namespace}/${name}` : "other";
-          this.inc({ kind, policy, state });
-        }
-      }
-    },
-  });
+/** The status has the beginning, so the time goes on under the next manager, for as long as the handover hangs. */
+function noWriterMs({ subsets = [] }: AppStatus, now: string): number {
+  return Math.max(0, ...subsets.map(({ waitingSince = now }) => ageMs(waitingSince, now)));
 }
 
 function policyStateOf({ status }: PolicyObject): string {

@@ -1,13 +1,12 @@
 // The conditions of a policy object. Pure. Invariant: each message names the pod, the rule, the cause and the
 // remedy as far as they are known, since many users read nothing else.
 import { annotationKey } from "../../api/annotations.ts";
-import type { Condition } from "../../api/conditions.ts";
 import type { RuleSnapshot } from "../../api/policy-status.ts";
 import { formatProblem, type Problem } from "../../api/problems.ts";
 import { plainTexts } from "../../base/plain-text.ts";
 import { isInEffect } from "../../policy/engine/faults.ts";
 import type { LimitRule } from "../../policy/policy.ts";
-import { countText, wholeSeconds } from "../status/facts.ts";
+import { countText, type Verdict, wholeSeconds } from "../status/facts.ts";
 import { type Policy, SIZE_BOUND } from "./policy-kind.ts";
 import type { TargetFacts } from "./target-facts.ts";
 
@@ -24,7 +23,30 @@ export interface ConditionFacts {
   readonly now: string;
 }
 
-export type State = Pick<Condition, "status" | "reason" | "message">;
+const ACCEPTED_REASONS = ["Valid", "NoLock", "Invalid", "TooManyRules", "Disabled", "Expired"] as const;
+const SYNCED_REASONS = [
+  "InSync",
+  "ProxiesBehind",
+  "AppUnknown",
+  "NoEgress",
+  "ProxyDisconnected",
+  "NoTargets",
+  "SpecUnknown",
+] as const;
+
+/** The reasons of each condition, a closed set. */
+export const POLICY_REASONS = {
+  Accepted: ACCEPTED_REASONS,
+  Synced: SYNCED_REASONS,
+  Open: ["Opened", "HalfOpen", "Closed"],
+  Active: ["Active", "Disabled", "Expired", "Shadow", "OutsideOfTime", "NoTargets"],
+  Ready: [...ACCEPTED_REASONS, ...SYNCED_REASONS, "Opened", "HalfOpen", "Active", "Shadow"],
+} as const;
+
+type PolicyCondition = keyof typeof POLICY_REASONS;
+
+/** What a condition says. */
+export type State<C extends PolicyCondition = PolicyCondition> = Verdict<(typeof POLICY_REASONS)[C][number]>;
 
 export type Mode = "Enforce" | "Shadow" | "Disabled";
 
@@ -38,7 +60,7 @@ export function isEnforced({ isSynced, isLost, lacksEgress, keptBecause, heldBy 
   return isSynced && !isLost && !lacksEgress && keptBecause === "" && heldBy === "";
 }
 
-export function accepted({ problems, policy, specHash, targets, now }: ConditionFacts): State {
+export function accepted({ problems, policy, specHash, targets, now }: ConditionFacts): State<"Accepted"> {
   if (problems.length > 0) {
     const message = plainTexts(problems.map(formatProblem)).join("; ");
     return { status: "False", reason: "Invalid", message: message + keptText(specHash, policy) };
@@ -74,7 +96,7 @@ function keptText(specHash: string, policy: Policy | undefined): string {
     : "; the rules of the previous spec stay in force";
 }
 
-export function synced({ targets, policy, problems, specHash }: ConditionFacts): State {
+export function synced({ targets, policy, problems, specHash }: ConditionFacts): State<"Synced"> {
   if (policy === undefined && problems.length > 0 && specHash !== "") {
     const message = "this manager has not seen the previous spec, so it does not know which proxies have its rules";
     return { status: "Unknown", reason: "SpecUnknown", message };
@@ -134,7 +156,7 @@ export function targetMessage(target: TargetFacts): string {
   return isConnected ? "the newest rules are on their way" : "the proxy is not connected: it keeps its rules";
 }
 
-export function open({ targets, policy }: ConditionFacts): State {
+export function open({ targets, policy }: ConditionFacts): State<"Open"> {
   const isShadow = policy !== undefined && modeOf(policy) === "Shadow";
   for (const [state, status, verb] of [
     ["Opened", "True", isShadow ? "would refuse everything" : "refuses everything"],
@@ -156,7 +178,7 @@ function ruleText({ name, cause = "", lastTransitionTime }: RuleSnapshot, verb: 
 }
 
 /** Whether the faults of a policy are in effect in some pod. */
-export function active(facts: ConditionFacts & { readonly policy: Policy }): State {
+export function active(facts: ConditionFacts & { readonly policy: Policy }): State<"Active"> {
   const { policy, targets, now } = facts;
   const { reason, message } = accepted(facts);
   if (reason === "Disabled" || reason === "Expired") return { status: "False", reason, message };
@@ -173,18 +195,19 @@ export function active(facts: ConditionFacts & { readonly policy: Policy }): Sta
 
 /** The worst of the conditions: what a reader should know first. An open breaker does what the spec says, so it is ready. */
 export function ready(states: {
-  readonly accepted: State;
-  readonly synced: State;
-  readonly open: State;
-  readonly active: State | undefined;
+  readonly accepted: State<"Accepted">;
+  readonly synced: State<"Synced">;
+  readonly open: State<"Open">;
+  readonly active: State<"Active"> | undefined;
   readonly mode: Mode | undefined;
-}): State {
+}): State<"Ready"> {
   if (states.accepted.status === "False") return states.accepted;
   if (states.synced.status === "False") return states.synced;
   if (states.accepted.reason === "Disabled" || states.accepted.reason === "Expired") return states.accepted;
   if (states.synced.status === "Unknown") return states.synced;
-  if (states.open.reason !== "Closed") return { ...states.open, status: "True" };
-  if (states.active?.status === "True") return states.active;
+  const { reason, message } = states.open;
+  if (reason !== "Closed") return { status: "True", reason, message };
+  if (states.active?.status === "True") return { ...states.active, reason: "Active" };
   if (states.mode === "Shadow") return { ...states.accepted, reason: "Shadow" };
   return { ...states.accepted, message: `${states.accepted.message}; ${states.synced.message}` };
 }

@@ -9,6 +9,7 @@ import { afterEach, expect, test } from "vitest";
 import { createKubeClient } from "../../../src/kube/client/client.ts";
 import { STATEFUL_SETS } from "../../../src/kube/client/resources.ts";
 import { loadConnection } from "../../../src/runtime/kubeconfig.ts";
+import { blocksOf, readDocument } from "../../support/doc-blocks.ts";
 import { eventually } from "../../support/eventually.ts";
 
 const MAIN = fileURLToPath(new URL("../../../examples/demo/main.ts", import.meta.url));
@@ -69,6 +70,19 @@ const isAlive = (pid: number) => {
   }
 };
 
+/** What README.md shows of the output. */
+function readmeLines(): string[] {
+  const text = blocksOf(readDocument("README.md")).find(({ info }) => info === "text")?.text ?? "";
+  const lines = text.split("\n").filter((line) => line !== "" && line !== "...");
+  expect(lines.length).toBeGreaterThan(8);
+  return lines;
+}
+
+/** Times, and how often somebody wrote, differ from run to run. */
+function withoutFigures(text: string): string {
+  return text.replaceAll(/\d+\.\d s|\(\d+\)/g, "N");
+}
+
 test("the demo prints every step and its result within a minute, without terminal codes", {
   timeout: BUDGET_MS + 10_000,
 }, async () => {
@@ -97,6 +111,7 @@ test("the demo prints every step and its result within a minute, without termina
   ]) {
     expect(output.stdout).toMatch(line);
   }
+  for (const line of readmeLines()) expect(withoutFigures(output.stdout)).toContain(withoutFigures(line));
   expect(output.stdout).not.toContain("\x1b");
   expect(leftovers()).toEqual([]);
 });

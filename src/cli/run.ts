@@ -9,12 +9,14 @@ import { CONFIRM, PAUSE, RESUME } from "./commands/change-app.ts";
 import { CHECK } from "./commands/check.ts";
 import { COMPLETION } from "./commands/completion.ts";
 import { EVENT_LIST } from "./commands/events.ts";
+import { EXPLAIN_INJECT } from "./commands/explain-inject.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { EXPLAIN_REQUEST } from "./commands/explain-request.ts";
 import { LINT } from "./commands/lint.ts";
 import { PLAN } from "./commands/plan.ts";
 import { PROXIES } from "./commands/proxies.ts";
 import { RECOVER } from "./commands/recover.ts";
+import { ROLL } from "./commands/roll.ts";
 import { STATUS } from "./commands/status.ts";
 import { TAP } from "./commands/tap.ts";
 import { TOP } from "./commands/top.ts";
@@ -34,6 +36,7 @@ export const COMMANDS: readonly Command[] = [
   WAIT,
   EXPLAIN_OWNER,
   EXPLAIN_REQUEST,
+  EXPLAIN_INJECT,
   PROXIES,
   TAP,
   TOP,
@@ -44,6 +47,7 @@ export const COMMANDS: readonly Command[] = [
   RESUME,
   CONFIRM,
   RECOVER,
+  ROLL,
   BUG_REPORT,
   COMPLETION,
   VERSIONS,

@@ -4,8 +4,6 @@ import { isMeshError } from "../../base/errors.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Source, SourceObject } from "../../manager/apps/app.ts";
-import { createShardingSource } from "../../manager/sharding/sharding-source.ts";
-import { createVirtualAppSource } from "../../manager/virtual-app/virtual-app-source.ts";
 import { type FileObject, isOurs, readObjects, titleOf } from "../apps/read-objects.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { type Call, failure } from "../frame/command.ts";
@@ -13,6 +11,7 @@ import { EXIT, type ExitCode } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
 import { columns, counted } from "../frame/output.ts";
 import { type PlannedApp, planEdits, type World } from "./plan-edits.ts";
+import { managerSources } from "./sources.ts";
 
 /** The most names of namespaces in a line. */
 const MAX_NAMES = 3;
@@ -43,11 +42,12 @@ function editsOf(objects: readonly FileObject[], home: string): World {
   if (unnamed !== undefined) throw failure(`${titleOf(unnamed)}: metadata.name must be set`);
   const ofKind = (kind: string) =>
     objects.filter((object) => isOurs(object) && object.kind === kind).map((object) => inNamespace(object, home));
+  const [virtualApps, families] = managerSources();
   return {
     namespaces: objects.filter(({ kind, apiVersion }) => kind === "Namespace" && apiVersion === "v1") as KubeObject[],
     objects: new Map<Source, SourceObject[]>([
-      [createVirtualAppSource() as unknown as Source, ofKind(VIRTUAL_APPS.kind)],
-      [createShardingSource() as unknown as Source, ofKind(SHARDING_CONFIGS.kind)],
+      [virtualApps, ofKind(VIRTUAL_APPS.kind)],
+      [families, ofKind(SHARDING_CONFIGS.kind)],
     ]),
   };
 }

@@ -4,9 +4,9 @@
 import { KUSIONSTACK_FINALIZER } from "../../api/kusionstack-keys.ts";
 import { createFairTurns, mapInSlices } from "../../base/fair-turns.ts";
 import type { Pod } from "../../kube/client/resources.ts";
-import { KEEPS_RULES, POLICY } from "../../mesh/contract/policy-type.ts";
+import { POLICY } from "../../mesh/contract/policy-type.ts";
 import { acceptsType } from "../../mesh/contract/resource-type.ts";
-import { type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
+import { podKey } from "../../mesh/handover/proxy-facts.ts";
 import { hasFinalizer, setFinalizer } from "../../runtime/finalizer.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
@@ -39,14 +39,11 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
   const lost = createLostProxies({ clock });
   const writeStatus = createPolicyStatusWriter(options);
 
-  const publish = (own: PodPolicies) => {
-    const { pod, policies, digest, keeps } = own;
+  const publish = ({ pod, policies, digest, keeps }: PodPolicies) => {
     const key = podKey(pod);
-    const facts = registry.facts(key);
-    if (keepsAll(own, facts)) return;
     // A proxy of an older version serves on as long as no policy is for its pod.
     const isEmpty = policies.limits.length + policies.faults.length + policies.egress.length === 0;
-    if (isEmpty && !facts?.capabilities.has(acceptsType(POLICY.name))) return;
+    if (isEmpty && !registry.facts(key)?.capabilities.has(acceptsType(POLICY.name))) return;
     registry.publish(key, POLICY, { ...policies, keep: [...keeps.keys()], version: Math.max(1, clock.now()), digest });
   };
 
@@ -72,7 +69,7 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
         const key = podKey(policies.pod);
         const facts = registry.facts(key);
         const lostInMs = lost.lostInMs(key, facts?.connected === true);
-        return { ...policies, facts, lostInMs, isHeld: keepsAll(policies, facts) };
+        return { ...policies, facts, lostInMs };
       });
       await budgets.deal(namespace, known, proxies, (items, work) => mapInSlices(items, work, slices));
       const write = async (policy: KnownPolicy) => {
@@ -84,11 +81,6 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       return due.length === 0 ? {} : ({ requeueAfterMs: Math.max(1, Math.min(LONGEST_WAIT_MS, ...due)) } satisfies Result);
     },
   };
-}
-
-/** A proxy of an older version cannot keep the rules of single objects, so it gets no set while there is doubt. */
-function keepsAll({ keeps }: PodPolicies, facts: ProxyFacts | undefined): boolean {
-  return keeps.size > 0 && facts?.capabilities.has(KEEPS_RULES) === false && facts.policies.digest !== "";
 }
 
 function oldestFirst({ metadata: a }: Pod, { metadata: b }: Pod): number {

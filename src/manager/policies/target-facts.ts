@@ -22,8 +22,6 @@ export interface TargetFacts {
   readonly lacksEgress: boolean;
   /** Why the proxy keeps the rules of this policy as it has them, in words; "" if it does not. */
   readonly keptBecause: string;
-  /** The doubt for which a proxy of an older version keeps all its rules, in words; "" for none. */
-  readonly heldBy: string;
   /** A lock of the operator that the policy limits, in words; "" for none. */
   readonly limitedLock: string;
   /** The digest of the policies that the proxy enforces; "" if it has reported none. */
@@ -38,13 +36,11 @@ export interface ProxyPolicies extends PodPolicies {
   readonly facts: ProxyFacts | undefined;
   /** Milliseconds until the proxy counts as lost, 0 if it does; undefined if it is connected. */
   readonly lostInMs: number | undefined;
-  /** The proxy gets no set, since there is doubt about a part and its version cannot keep single rules. */
-  readonly isHeld: boolean;
 }
 
 /** @param uid of the policy's object */
 export function targetFacts(
-  { pod, digest, leftOut, keeps, facts, lostInMs, isHeld }: ProxyPolicies,
+  { pod, digest, leftOut, keeps, facts, lostInMs }: ProxyPolicies,
   uid: string,
   policy: Policy | undefined,
   previous: PolicyStatus | undefined,
@@ -66,7 +62,6 @@ export function targetFacts(
     isLeftOut: leftOut.has(uid),
     lacksEgress: policy !== undefined && needsEgress(policy.rules) && !pod.hasEgress,
     keptBecause: keeps.get(uid) ?? "",
-    heldBy: isHeld ? [...keeps.values()].join("; ") : "",
     limitedLock: policy === undefined ? "" : mayLimitLock(policy.rules, facts?.unnamedLock),
     enforced,
     problems: facts?.problems[POLICY.name] ?? [],

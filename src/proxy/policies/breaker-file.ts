@@ -9,12 +9,11 @@ import { OWNER, readStored, type StateFolder } from "../state/state-folder.ts";
 export type BreakerFile = ReturnType<typeof createBreakerFile>;
 
 const FORMAT = 1;
-export const CAUSE = z.enum(["rate", "failures"]);
 const BREAKER = z.object({
   uid: z.string(),
   rule: z.string(),
   sinceMs: z.number(),
-  cause: CAUSE,
+  cause: z.enum(["rate", "failures"]),
   figure: z.string(),
   recovery: z.string(),
 });

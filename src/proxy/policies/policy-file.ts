@@ -4,13 +4,10 @@ import { z } from "zod";
 import type { Logger } from "../../base/log.ts";
 import type { PodRef } from "../../mesh/contract/messages.ts";
 import { POLICY, type PolicyResource, readPolicies } from "../../mesh/contract/policy-type.ts";
-import type { StoredBreaker } from "../../policy/engine/engine.ts";
 import { isSamePod, OWNER, type StateFolder } from "../state/state-folder.ts";
-import { CAUSE } from "./breaker-file.ts";
 
 export type StoredPolicies =
-  /** `breakers`: from a version that stored them here. */
-  | { readonly kind: "policies"; readonly resource: PolicyResource; readonly breakers: readonly StoredBreaker[] }
+  | { readonly kind: "policies"; readonly resource: PolicyResource }
   /** The manager has said that it sends no policies. */
   | { readonly kind: "none" };
 
@@ -19,16 +16,7 @@ export type PolicyFile = ReturnType<typeof createPolicyFile>;
 const FORMAT = 1;
 
 const HEAD = { format: z.literal(FORMAT), pod: OWNER };
-const OLD_STATE = z.object({ sinceMs: z.number(), cause: CAUSE, recovery: z.string() });
-/** The old key has the uid, the rule and its limiter. */
-const OLD_KEY = z.tuple([z.string(), z.string()], z.unknown());
-const POLICIES = z.object({
-  ...HEAD,
-  version: z.number(),
-  digest: z.string(),
-  body: z.string(),
-  breakers: z.array(z.object({ key: z.string(), state: OLD_STATE })).default([]),
-});
+const POLICIES = z.object({ ...HEAD, version: z.number(), digest: z.string(), body: z.string() });
 const NONE = z.object({ ...HEAD, none: z.literal(true) });
 const CONTENT = z.union([NONE, POLICIES]);
 
@@ -47,7 +35,7 @@ export function createPolicyFile({ policies: slot }: Pick<StateFolder, "policies
         if ("none" in content) return { kind: "none" };
         const { version, digest, body } = content;
         const { resource } = readPolicies(Buffer.from(body), { version, digest });
-        return { kind: "policies", resource, breakers: content.breakers.map(fromOldBreaker) };
+        return { kind: "policies", resource };
       } catch (error) {
         log.warn({ err: error, path: slot.path }, "stored policies ignored");
         return undefined;
@@ -66,9 +54,4 @@ export function createPolicyFile({ policies: slot }: Pick<StateFolder, "policies
       await slot.idle();
     },
   };
-}
-
-function fromOldBreaker({ key, state }: z.output<typeof POLICIES>["breakers"][number]): StoredBreaker {
-  const [uid, rule] = OLD_KEY.parse(JSON.parse(key));
-  return { uid, rule, ...state, figure: "" };
 }

@@ -45,7 +45,6 @@ export function createBudgetHandler({ policies, slot, pod, report, clock, log }:
   };
   policies.onWant(tell);
   const handler: ResourceHandler = {
-    capabilities: [],
     take(update, answers) {
       const refused = "shares of budgets refused, the last ones stay";
       const next = takeWhole(update, answers, BUDGET.decode, { log, refused });

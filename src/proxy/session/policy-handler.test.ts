@@ -203,12 +203,12 @@ it("a breaker that opens and closes many times while the disk is slow is stored 
     opened++;
     void file.save(() => {
       reads++;
-      return [{ uid: "u", rule: "r", sinceMs: opened, cause: "rate", figure: "", recovery: "" }];
+      return { breakers: [{ uid: "u", rule: "r", sinceMs: opened, cause: "rate", figure: "", recovery: "" }] };
     });
   }
   await file.idle();
   expect(reads).toBeLessThanOrEqual(2);
-  expect(await file.load()).toMatchObject([{ sinceMs: 100 }]);
+  expect(await file.load()).toMatchObject({ breakers: [{ sinceMs: 100 }] });
 });
 
 it("policies are awaited until the first ones come, or the manager says that it sends none", async () => {

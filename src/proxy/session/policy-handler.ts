@@ -24,7 +24,7 @@ export function createPolicyHandler({ policies, file, breakers, report, log }: P
   let isSent: boolean | undefined;
   policies.onChange((hasMoved) => {
     report(policies.report);
-    if (hasMoved) void breakers.save(() => policies.openBreakers);
+    if (hasMoved) void breakers.save(() => ({ breakers: policies.openBreakers }));
   });
   return {
     announced(isNowSent: boolean): void {
@@ -40,12 +40,15 @@ export function createPolicyHandler({ policies, file, breakers, report, log }: P
       return current === undefined && isSent !== false;
     },
     async restore(): Promise<void> {
-      const [stored, opened = []] = await Promise.all([file.load(), breakers.load()]);
-      policies.restore(opened);
-      if (stored?.kind === "none") isSent = false;
-      if (stored?.kind !== "policies") return;
-      current = stored.resource;
-      policies.enforce(stored.resource, stored.resource.digest);
+      const [stored, opened] = await Promise.all([file.load(), breakers.load()]);
+      policies.restore(opened?.breakers ?? []);
+      if (stored === undefined) return;
+      if ("none" in stored) {
+        isSent = false;
+        return;
+      }
+      current = stored;
+      policies.enforce(stored, stored.digest);
     },
     take(update: UpdateMessage, answers: Answers) {
       const read = takeWhole(update, answers, readPolicies, { log, refused: "policies refused, the last good ones stay" });

@@ -2,19 +2,18 @@
 // said that it refused the write (429 or 503 with Retry-After). A GET is sent again once if its pooled
 // connection was closed.
 import { onAbort } from "../../base/abort.ts";
-import { type Clock, type Random, sleep, type Timer } from "../../base/clock.ts";
+import { type Clock, sleep, type Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { JSON_TYPE } from "../media-types.ts";
 import { StatusError } from "../status.ts";
 import { responseError, retryAfterMs } from "./response-error.ts";
 import { connectionError, isConnectionReset, type Transport, type TransportResponse } from "./transport.ts";
 import type { RawRequest } from "./types.ts";
 
-export interface ExchangeContext {
+export interface ExchangeContext extends Pick<ProcessContext, "clock" | "random"> {
   readonly transport: Transport;
   readonly host: string;
-  readonly clock: Clock;
-  readonly random: Random;
   readonly timeoutMs: number;
   readonly maxRetries: number;
 }

@@ -4,7 +4,7 @@
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { AppPod } from "../../mesh/handover/app-pod.ts";
@@ -21,7 +21,7 @@ import { restartPods } from "./restart-pods.ts";
 import { type RestartRecord, SETTLE_MS } from "./restart-record.ts";
 import { haveAllWanted } from "./workloads.ts";
 
-export interface RestarterOptions {
+export interface RestarterOptions extends Pick<ProcessContext, "clock" | "log"> {
   readonly client: Pick<KubeClient, "request">;
   readonly evictor: Evictor;
   readonly pods: Pick<PodLists, "get">;
@@ -30,8 +30,6 @@ export interface RestarterOptions {
   readonly onAnswer?: (app: Request) => void;
   /** How long the need for a restart must last before a roll begins, in milliseconds; default 20,000. */
   readonly settleMs?: number;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 interface AppRestartFacts extends Pick<RestartFacts, "previous" | "isPaused" | "words" | "hasLock"> {

@@ -1,7 +1,6 @@
 // The layers that the operator's calls of the Kubernetes API pass, outermost first. Each may change the call
 // on its way in and the reply on its way out. How to add a layer: docs/design.md.
-import type { Clock, Random } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { createMoveLog } from "../../mesh/moves/move-log.ts";
 import type { ApiServer } from "../api-server/api-server.ts";
 import type { Call } from "../call/call.ts";
@@ -28,7 +27,7 @@ import { rescue } from "./rescue.ts";
 import { strip } from "./strip.ts";
 import { upstream } from "./upstream.ts";
 
-export interface StackDeps {
+export interface StackDeps extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly session: Pick<ManagerSession, keyof Session | "reports" | "memory">;
   readonly apiServer: Pick<ApiServer, "send" | "discovery" | "features">;
   readonly metrics: ProxyMetrics;
@@ -38,9 +37,6 @@ export interface StackDeps {
   readonly accessLog: AccessLog;
   /** `election` opens and closes it, `lock-gate` asks it. */
   readonly gate: LockGate;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
   readonly podName: string;
 }
 

@@ -2,8 +2,8 @@
 // a report never says less than what is in force or what a restart can bring back, since the manager gives the
 // difference to other pods. Without the manager the last shares stay in force, also over a restart.
 import { z } from "zod";
-import type { Clock, Timer } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+import type { Timer } from "../../base/clock.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { BUDGET, type BudgetShare, shareSchema } from "../../mesh/contract/budget-type.ts";
 import type { PodRef, ShareReportMessage } from "../../mesh/contract/messages.ts";
 import { WANT_MS } from "../../policy/limiters/shared-bucket.ts";
@@ -12,13 +12,11 @@ import type { RunningPolicies } from "../policies/policies.ts";
 import { createPodFile, type Slot } from "../state/state-folder.ts";
 import { type ResourceHandler, takeWhole } from "./resource-handler.ts";
 
-export interface BudgetHandlerDeps {
+export interface BudgetHandlerDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly policies: Pick<RunningPolicies, "share" | "wantsMore" | "onWant">;
   readonly slot: Slot;
   readonly pod: PodRef;
   readonly report: (report: ShareReportMessage) => void;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 interface Shares {

@@ -1,8 +1,7 @@
 // Gives each subset a leader-election lock of its own: NAME is NAME---SUBSET upstream, and the operator never
 // sees that. Invariants: only the app's own lock is renamed, and another subset's lock is neither shown nor
 // reachable; a request that cannot be translated is refused; a request keeps one name of the lock to its end.
-import type { Clock } from "../../../base/clock.ts";
-import type { Logger } from "../../../base/log.ts";
+import type { ProcessContext } from "../../../base/process-context.ts";
 import { lockNameFor } from "../../../mesh/ownership/lock.ts";
 import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { isResourceCall, type Layer } from "../../call/call.ts";
@@ -19,12 +18,10 @@ import { isOnlySubset, type LockTouch, mayShowLocks, touchOf } from "./lock-name
 import { createObject, foreignLock, type LockCall, ownLock } from "./lock-object.ts";
 import { createUnnamedLocks } from "./unnamed-lock.ts";
 
-export interface ElectionDeps {
+export interface ElectionDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly session: Session;
   readonly reports: ReportSink;
   readonly gate: LockGate;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /** The trackers of the lock under one name upstream. */

@@ -28,8 +28,6 @@ export interface ApiServerOptions extends Pick<ProcessContext, "clock" | "log" |
   readonly caFile: string;
   readonly timeouts?: Timeouts;
   readonly liveness?: Liveness;
-  /** Let watches share connections where the API server speaks HTTP/2; default true. */
-  readonly http2?: boolean;
 }
 
 /** Times in milliseconds; 0 turns a bound off. */
@@ -71,7 +69,7 @@ const MAX_REQUESTS = 10_000;
 
 /** Nothing is connected before the first call; `start` fails if the CA cannot be read. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
-  const { clock, log, timeouts = DEFAULT_TIMEOUTS, liveness = DEFAULT_LIVENESS, http2 = true } = options;
+  const { clock, log, timeouts = DEFAULT_TIMEOUTS, liveness = DEFAULT_LIVENESS } = options;
   const { abandonedMs = ABANDONED_MS } = timeouts;
   const origin = new URL(options.apiServer);
   const trust = createTrustStore(options.caFile, log);
@@ -126,7 +124,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     const { signal } = call;
     let startedMs = clock.monotonicMs();
     try {
-      if (http2 && isPlainWatch(call)) {
+      if (isPlainWatch(call)) {
         const stream = await watches.open(watchHeaders(call, origin), signal);
         if (stream !== undefined) return await watchExchange(stream, { signal, clock, headersMs: timeouts.headersMs });
       }

@@ -2,10 +2,8 @@
 // stream only after everything written to it was read. Invariant: after `close` no socket is left.
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { type Server, ServerCredentials } from "@grpc/grpc-js";
-import { MeshError } from "../../base/errors.ts";
 import { peerOf } from "../../base/guard-connections.ts";
-import { type ListenAddress, listenOptions } from "../../base/listener.ts";
-import { formatAddress } from "../../base/settings.ts";
+import { type ListenAddress, listen } from "../../base/listener.ts";
 import { createTlsTerminator, type TlsTerminator, type TlsTerminatorOptions } from "./tls-terminator.ts";
 
 /** Without TLS, `asked`, `proved` and `refused` have no effect. */
@@ -63,17 +61,7 @@ export function createProxyListener(options: ProxyListenerOptions): ProxyListene
   });
   server.maxConnections = MAX_CONNECTIONS;
   return {
-    listen: () =>
-      new Promise((resolve, reject) => {
-        // The listener stays, because a later connection that cannot be accepted must not end the process.
-        server.on("error", (cause) =>
-          reject(new MeshError("LISTEN_FAILED", `listening for proxies on ${formatAddress(options.listen)}`, { cause })),
-        );
-        server.listen(listenOptions(options.listen), () => {
-          const address = server.address();
-          resolve(typeof address === "object" && address !== null ? address.port : 0);
-        });
-      }),
+    listen: async () => (await listen(server, options.listen)).port,
     cut: (peer) => sockets.get(peer)?.destroy(),
     asked: (peer) => terminator?.asked(peer),
     proved(peer, pod) {

@@ -64,7 +64,6 @@ const DENY: Limiter = {
 const EXEMPT: Limiter = {
   ask: () => PASS,
   charge: () => undefined,
-  state: () => "Closed",
   edit: ({ kind }) => kind === "exempt",
   figures: () => ({}),
 };
@@ -74,7 +73,6 @@ function createOwnBucket(spec: BucketSpec, startMs: number): Limiter {
   return {
     ask: bucket.ask,
     charge: bucket.charge,
-    state: () => "Closed",
     edit(next, nowMs) {
       if (next.kind !== "bucket" || next.per !== undefined) return false;
       bucket.edit(next, nowMs);
@@ -102,7 +100,6 @@ function createInFlightLimiter(firstMax: number): Limiter {
       used++;
       return ticket;
     },
-    state: () => "Closed",
     edit(next) {
       if (next.kind !== "in-flight") return false;
       ({ max } = next);
@@ -138,7 +135,6 @@ function createBackoffLimiter(first: Extract<LimiterSpec, { kind: "backoff" }>):
         failing.set(key, { failures, untilMs: failures < threshold ? 0 : nowMs + waitAfter(failures) });
       },
     }),
-    state: () => "Closed",
     edit(next) {
       if (next.kind !== "backoff") return false;
       ({ baseMs, maxMs, failures: threshold } = next);

@@ -23,7 +23,6 @@ export function createDeleteLimiter(spec: DeletesSpec): Limiter {
   return {
     ask: budget.ask,
     charge: budget.charge,
-    state: () => "Closed",
     edit(next) {
       if (next.kind !== "deletes") return false;
       budget.edit(next);

@@ -34,7 +34,6 @@ export function createObjectBuckets(first: BucketSpec, startMs: number): Limiter
       buckets.set(objectKeyOf(request), bucket);
       return bucket.charge(request, nowMs);
     },
-    state: () => "Closed",
     edit(next, nowMs) {
       if (next.kind !== "bucket" || next.per !== "Object") return false;
       spec = next;

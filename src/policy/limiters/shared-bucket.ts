@@ -69,6 +69,5 @@ export function createSharedBucket(first: BucketSpec, startMs: number, wanted: (
       if (bucket.tokensAt(nowMs) < burst / 2) want(nowMs);
       return undefined;
     },
-    state: () => "Closed",
   };
 }

@@ -93,14 +93,10 @@ async function readText(context: ExchangeContext, response: TransportResponse, s
 }
 
 /** A time limit. After `dispose` no timer and no listener remains. */
-export interface TimeLimit extends Disposable {
-  readonly signal: AbortSignal;
-  /** Restarts the time limit, since something arrived. */
-  touch(): void;
-}
+export type TimeLimit = ReturnType<typeof createTimeLimit>;
 
 /** Its signal fires with `KUBE_TIMEOUT` after `timeoutMs` without a touch, or with the reason of `parent`. */
-export function createTimeLimit(clock: Clock, timeoutMs: number, doing: string, parent?: AbortSignal): TimeLimit {
+export function createTimeLimit(clock: Clock, timeoutMs: number, doing: string, parent?: AbortSignal) {
   const controller = new AbortController();
   let touchedMs = clock.monotonicMs();
   let timer: Timer;
@@ -116,7 +112,8 @@ export function createTimeLimit(clock: Clock, timeoutMs: number, doing: string, 
   const unlink = parent && onAbort(parent, () => controller.abort(parent.reason));
   return {
     signal: controller.signal,
-    touch() {
+    /** Restarts the time limit, since something arrived. */
+    touch(): void {
       touchedMs = clock.monotonicMs();
     },
     [Symbol.dispose]() {

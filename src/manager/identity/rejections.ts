@@ -21,10 +21,7 @@ const REASONS = [
 /** A label value of the metric. */
 export type Rejection = (typeof REASONS)[number];
 
-export interface Rejections {
-  /** @param who the address, or the pod if it is known */
-  reject(reason: Rejection, who: string, message: string): void;
-}
+export type Rejections = ReturnType<typeof createRejections>;
 
 interface RejectionsOptions {
   readonly registry: Registry;
@@ -32,7 +29,7 @@ interface RejectionsOptions {
   readonly log: Logger;
 }
 
-export function createRejections({ registry, clock, log }: RejectionsOptions): Rejections {
+export function createRejections({ registry, clock, log }: RejectionsOptions) {
   const counter = new Counter({
     name: "ctrlmesh_manager_rejected_identities_total",
     help: "Connections and calls that were refused because of their caller, by reason.",
@@ -44,7 +41,8 @@ export function createRejections({ registry, clock, log }: RejectionsOptions): R
   const quiet = new Map<string, { sinceMs: number; count: number }>();
   let unlogged = 0;
   return {
-    reject(reason, who, message) {
+    /** @param who the address, or the pod if it is known */
+    reject(reason: Rejection, who: string, message: string): void {
       counter.inc({ reason });
       const nowMs = clock.monotonicMs();
       const key = `${reason} ${who}`;

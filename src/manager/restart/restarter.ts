@@ -39,24 +39,14 @@ interface AppRestartFacts extends Pick<RestartFacts, "previous" | "isPaused" | "
   readonly plan: Pick<AppPlan, "rulesFor" | "subsets" | "desired" | "isDissolving">;
 }
 
-interface Restarter {
-  /** The caller writes the record of the step into the status before it carries the step out. */
-  next(facts: AppRestartFacts, signal: AbortSignal): Promise<RestartStep>;
-  /**
-   * Returns when to plan again, before an eviction is answered, which `onAnswer` reports.
-   * @param app with the source object, for its events
-   * @param signal aborts the eviction even after the return
-   */
-  carryOut(app: { readonly ref: Request; readonly object: KubeObject }, step: RestartStep, signal: AbortSignal): Result;
-  forget(app: Request): void;
-}
+type Restarter = ReturnType<typeof createRestarter>;
 
 // A workload usually creates the new pod within milliseconds. After this time it may want no new pod.
 const SHORT_MS = 10_000;
 // The time for a workload that is not known, if its subset has no pod left.
 const EMPTY_MS = 60_000;
 
-export function createRestarter(options: RestarterOptions): Restarter {
+export function createRestarter(options: RestarterOptions) {
   const { client, evictor, pods: store, events, clock, log, onAnswer = () => {} } = options;
   const recentRestarts = createRecentRestarts(clock);
   // A rollout may evict the same pod.
@@ -111,7 +101,8 @@ export function createRestarter(options: RestarterOptions): Restarter {
   }
 
   return {
-    async next(facts, signal) {
+    /** The caller writes the record of the step into the status before it carries the step out. */
+    async next(facts: AppRestartFacts, signal: AbortSignal): Promise<RestartStep> {
       const { app, previous } = facts;
       const planned = planFacts(facts);
       const step = planRestart(planned);
@@ -124,7 +115,16 @@ export function createRestarter(options: RestarterOptions): Restarter {
       const believedMs = endsUntilMs(app, step.record.uid) - planned.nowMs;
       return believedMs > 0 ? { ...step, recheckMs: believedMs } : step;
     },
-    carryOut({ ref, object }, step, signal) {
+    /**
+     * Returns when to plan again, before an eviction is answered, which `onAnswer` reports.
+     * @param app with the source object, for its events
+     * @param signal aborts the eviction even after the return
+     */
+    carryOut(
+      { ref, object }: { readonly ref: Request; readonly object: KubeObject },
+      step: RestartStep,
+      signal: AbortSignal,
+    ): Result {
       if (step.finished !== undefined) {
         const { pod, subset, left } = step.finished;
         const owner = ownerText({ kind: "subset", subset });
@@ -135,7 +135,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
       if (step.kind === "wait" && step.recheckMs !== undefined) return { requeueAfterMs: step.recheckMs };
       return {};
     },
-    forget(app) {
+    forget(app: Request): void {
       recentRestarts.forget(app);
       evictor.forget(app);
     },

@@ -7,12 +7,7 @@ import { resourceName } from "../../../kube/client/resource.ts";
 import type { ResourceInfo, ResourceVerb } from "../../../kube/request-info.ts";
 import type { LockAccess, ReportSink } from "../../session/session.ts";
 
-export interface AccessTracker {
-  /** The API server has answered a request for the renamed lock. @param message of a Status, or "" */
-  answered(info: ResourceInfo, status: number, message: string): void;
-  /** The lock has another name from now on. Later answers about this name do not count. */
-  end(): void;
-}
+export type AccessTracker = ReturnType<typeof createAccessTracker>;
 
 /** What is known of one kind of lock object. */
 interface Sight {
@@ -31,7 +26,7 @@ const BY_AUTHORIZER = / is forbidden: (User ".*)/s;
 const MAX_REASON_CHARS = 256;
 
 /** @param lockName NAME---SUBSET */
-export function createAccessTracker(lockName: string, sink: Pick<ReportSink, "setLockAccess">, log: Logger): AccessTracker {
+export function createAccessTracker(lockName: string, sink: Pick<ReportSink, "setLockAccess">, log: Logger) {
   const known = new Map<string, Sight>();
   let reported: LockAccess | null = null;
   let isOver = false;
@@ -43,14 +38,16 @@ export function createAccessTracker(lockName: string, sink: Pick<ReportSink, "se
     sink.setLockAccess(access);
   };
   return {
-    answered(info, status, message) {
+    /** The API server has answered a request for the renamed lock. @param message of a Status, or "" */
+    answered(info: ResourceInfo, status: number, message: string): void {
       // A deletecollection names no object. No elector needs it.
       if (isOver || info.verb === "deletecollection") return;
       const resource = resourceName(info);
       known.set(resource, sightAfter(known.get(resource) ?? UNKNOWN, info.verb, status, message));
       report(worstOf([...known].map(([resource, sight]) => accessOf(lockName, resource, sight))));
     },
-    end() {
+    /** The lock has another name from now on. Later answers about this name do not count. */
+    end(): void {
       isOver = true;
       report(null);
     },

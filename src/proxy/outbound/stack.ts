@@ -28,7 +28,7 @@ import { strip } from "./strip.ts";
 import { upstream } from "./upstream.ts";
 
 export interface StackDeps extends Pick<ProcessContext, "clock" | "random" | "log"> {
-  readonly session: Pick<ManagerSession, keyof Session | "reports" | "memory">;
+  readonly session: Pick<ManagerSession, keyof Session | "report" | "memory">;
   readonly apiServer: Pick<ApiServer, "send" | "discovery" | "features">;
   readonly metrics: ProxyMetrics;
   readonly streamMetrics: StreamMetrics;
@@ -60,7 +60,7 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     // Outside of the layers that filter and rename, so that it works on what the operator gets.
     { name: "strip", layer: strip({ session, stripped: metrics.strippedBytes }) },
     // Renames the lock, and marks its calls: the layers behind neither limit nor narrow them.
-    { name: "election", layer: election({ session, reports: session.reports, clock, log, gate }) },
+    { name: "election", layer: election({ session, report: session.report, clock, log, gate }) },
     // Before isolate, so that the routes at the end of a delay decide. Behind election, which marks the lock.
     { name: "fault", layer: fault(deps) },
     // Outside of all that may send several requests, and behind fault, whose delay is not the API server's.

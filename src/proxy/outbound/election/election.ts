@@ -8,7 +8,7 @@ import { isResourceCall, type Layer } from "../../call/call.ts";
 import { endBySnapshot, endWhen } from "../../filter/end-when.ts";
 import { asSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { ReportSink, Session } from "../../session/session.ts";
+import type { Report, Session } from "../../session/session.ts";
 import { type AccessTracker, createAccessTracker } from "./access-tracker.ts";
 import { createLeaderTracker, type LeaderTracker } from "./leader-tracker.ts";
 import { checkCandidate } from "./lease-candidates.ts";
@@ -20,7 +20,7 @@ import { createUnnamedLocks } from "./unnamed-lock.ts";
 
 export interface ElectionDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly session: Session;
-  readonly reports: ReportSink;
+  readonly report: Report;
   readonly gate: LockGate;
 }
 
@@ -32,20 +32,20 @@ interface LockInForce {
   readonly access: AccessTracker | undefined;
 }
 
-export function election({ session, reports, gate, clock, log }: ElectionDeps): Layer {
+export function election({ session, report, gate, clock, log }: ElectionDeps): Layer {
   const leading = {
     setLeader(leads: boolean) {
       if (leads) gate.led();
-      reports.setLeader(leads);
+      report("leader", leads);
     },
     sawLease: gate.sawLease,
   };
-  const explainRefusal = createUnnamedLocks(reports, clock, log);
+  const explainRefusal = createUnnamedLocks(report, clock, log);
   let inForce: LockInForce | undefined;
   const lockOf = (snapshot: Snapshot): LockInForce => {
     const name = upstreamName(snapshot);
     if (inForce?.name === name) return inForce;
-    const access = name === snapshot.lockName ? undefined : createAccessTracker(name, reports, log);
+    const access = name === snapshot.lockName ? undefined : createAccessTracker(name, report, log);
     inForce = { name, leader: createLeaderTracker(leading, clock), access };
     return inForce;
   };

@@ -2,7 +2,6 @@
 // renewal until it releases the lock, another holder is seen, the lock is lost, or the lease ends, whichever
 // comes first. With client-go's multilocks, which are two objects, it leads while it holds both.
 import type { Clock, Timer } from "../../../base/clock.ts";
-import type { ReportSink } from "../../session/session.ts";
 import type { LockRecord } from "./lock-record.ts";
 
 export type LeaderTracker = ReturnType<typeof createLeaderTracker>;
@@ -18,7 +17,8 @@ interface Sight {
   readonly timer: Timer;
 }
 
-export interface LeadSink extends Pick<ReportSink, "setLeader"> {
+export interface LeadSink {
+  setLeader(leads: boolean): void;
   /** Called with the duration of each record of the lock, by any holder. */
   sawLease?(leaseMs: number): void;
 }

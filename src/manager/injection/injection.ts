@@ -42,32 +42,7 @@ export type Injection =
   /** No app selects the pod (`app` is undefined), or the pod is already injected. */
   | { readonly kind: "unchanged"; readonly app: string | undefined; readonly warnings: readonly string[] }
   /** Without a sidecar the pod would read and write everything. `message` starts with "ctrlmesh:". */
-  | {
-      readonly kind: "refused";
-      readonly reasons: readonly RefusalReason[];
-      readonly message: string;
-      readonly warnings: readonly string[];
-    };
-
-export interface Refusal {
-  readonly reason: RefusalReason;
-  readonly message: string;
-}
-
-/** A label value of a metric. */
-type RefusalReason =
-  | "Unreadable"
-  | "SeveralApps"
-  | "BadAnnotation"
-  | "InjectionUnwanted"
-  | "HostNetwork"
-  | "Windows"
-  | "NoServiceAccountToken"
-  | "UnboundToken"
-  | "PortTaken"
-  | "NameTaken"
-  | "ProxyUser"
-  | "NoServiceAddress";
+  | { readonly kind: "refused"; readonly message: string; readonly warnings: readonly string[] };
 
 const SERVICE_PORT = 5447;
 

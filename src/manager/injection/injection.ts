@@ -1,7 +1,8 @@
 // The request, the settings and the result of an injection.
+import type { JsonPatchOperation } from "../../kube/client/types.ts";
 import type { App } from "../apps/app.ts";
 import type { KnownCluster } from "../facts/cluster-facts.ts";
-import type { PatchOperation, PodManifest } from "./pod-manifest.ts";
+import type { PodManifest } from "./pod-manifest.ts";
 
 export interface InjectionRequest {
   readonly pod: unknown;
@@ -35,7 +36,7 @@ export type Injection =
       readonly app: string;
       readonly pod: PodManifest;
       /** The difference from the request's pod to this pod (RFC 6902). */
-      readonly patch: readonly PatchOperation[];
+      readonly patch: readonly JsonPatchOperation[];
       /** Sentences for the user. Clients show at least the first 120 characters of each. */
       readonly warnings: readonly string[];
     }

@@ -1,8 +1,7 @@
 // Counts every refused caller and logs few of them. Invariant: a flood writes one line a minute for each
 // reason and caller, and the number of callers is bounded.
-import type { Clock } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
-import { Counter, type Registry } from "../../base/metrics.ts";
+import { Counter } from "../../base/metrics.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 
 const QUIET_MS = 60_000;
 const MAX_CALLERS = 256;
@@ -23,13 +22,7 @@ export type Rejection = (typeof REASONS)[number];
 
 export type Rejections = ReturnType<typeof createRejections>;
 
-interface RejectionsOptions {
-  readonly registry: Registry;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
-
-export function createRejections({ registry, clock, log }: RejectionsOptions) {
+export function createRejections({ registry, clock, log }: Pick<ProcessContext, "registry" | "clock" | "log">) {
   const counter = new Counter({
     name: "ctrlmesh_manager_rejected_identities_total",
     help: "Connections and calls that were refused because of their caller, by reason.",

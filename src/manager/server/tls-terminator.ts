@@ -9,8 +9,6 @@ import { clientAddress, createPlaces } from "../../base/connection-places.ts";
 import { FIRST_MS, peerOf } from "../../base/guard-connections.ts";
 import type { MeshIdentity } from "../identity/mesh-identity.ts";
 
-export type TlsTerminator = ReturnType<typeof createTlsTerminator>;
-
 export interface TlsTerminatorOptions {
   readonly identity: Pick<MeshIdentity, "serving" | "onChange">;
   readonly onSecure: (socket: TLSSocket) => void;

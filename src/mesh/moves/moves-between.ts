@@ -19,8 +19,6 @@ export interface Moves {
   readonly departed: readonly string[];
 }
 
-export type SnapshotChange = ReturnType<typeof movesBetween>;
-
 /** The most namespaces whose content is sent to a client that continues a watch: of a lost one as DELETED events, as of what it has seen. */
 export const MAX_MOVED = 16;
 /** The most moved namespaces that are remembered by name. */

@@ -17,8 +17,6 @@ import type { CallWithBytes } from "./object-labels.ts";
 /** A recorder patches the Events of its last minutes. */
 const MAX_NAMES = 256;
 
-export type OwnEvents = ReturnType<typeof createOwnEvents>;
-
 export function createOwnEvents(session: Pick<Session, "current">, podName: string) {
   const passed = new BoundedMap<string, true>(MAX_NAMES);
   const sendCreate = async (call: CallWithBytes, write: EventWrite, snapshot: Snapshot, next: Handler) => {

@@ -6,15 +6,13 @@ import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { createFairGate } from "../../base/fair-gate.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
+import type { PodRef } from "../../mesh/contract/messages.ts";
 import type { Rejection } from "./rejections.ts";
 
 export const TOKEN_AUDIENCE = "ctrlmesh";
 
-export interface PodIdentity {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-}
+/** As a token proves it. */
+export type PodIdentity = PodRef;
 
 export type TokenVerdict =
   | { readonly kind: "pod"; readonly pod: PodIdentity }

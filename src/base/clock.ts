@@ -80,26 +80,23 @@ export function backoffMs(attempt: number, options: BackoffOptions, random: Rand
   return ceiling / 2 + random() * (ceiling / 2);
 }
 
-export interface Deadline {
-  /** Starts the deadline, or starts it again. */
-  set(ms: number): void;
-  clear(): void;
-}
+export type Deadline = ReturnType<typeof createDeadline>;
 
 /** Node runs due timers before it reads sockets. After a blocked loop it needs this time to read them. */
 const TURN_MS = 50;
 
 /** A time limit for a client. What arrived while the event loop was blocked is read before `onOver` runs. */
-export function createDeadline(clock: Clock, onOver: () => void): Deadline {
+export function createDeadline(clock: Clock, onOver: () => void) {
   let timer: Timer | undefined;
   return {
-    set(ms) {
+    /** Starts the deadline, or starts it again. */
+    set(ms: number): void {
       timer?.cancel();
       timer = clock.after(ms, () => {
         timer = clock.after(TURN_MS, onOver);
       });
     },
-    clear() {
+    clear(): void {
       timer?.cancel();
       timer = undefined;
     },

@@ -27,14 +27,7 @@ export interface Place {
   leave(): void;
 }
 
-export interface Places {
-  /**
-   * Undefined if there is no place for this address.
-   * @param cut closes the connection, whose place is already free then
-   */
-  take(address: string, cut: () => void): Place | undefined;
-  readonly takenPlaces: number;
-}
+export type Places = ReturnType<typeof createPlaces>;
 
 /** How long a proof counts: longer than a failover and the restarts after it. */
 const REMEMBERED_MS = 10 * 60_000;
@@ -51,7 +44,7 @@ interface Holder extends Readonly<Record<Stage, Set<HeldPlace>>> {
   shares: number;
 }
 
-export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): Places {
+export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions) {
   const holders = new Map<string, Holder>();
   /** When each address has last proved something. */
   const provedMs = new BoundedMap<string, number>(MAX_REMEMBERED);
@@ -106,7 +99,11 @@ export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): P
   };
 
   return {
-    take(address, cut) {
+    /**
+     * Undefined if there is no place for this address.
+     * @param cut closes the connection, whose place is already free then
+     */
+    take(address: string, cut: () => void): Place | undefined {
       const holder = holders.get(address) ?? holderOf(address);
       if (takenPlaces >= max && !makeRoom(holder)) return undefined;
       const heldPlace: HeldPlace = { cut };
@@ -127,7 +124,7 @@ export function createPlaces({ max, provedShares = 1, clock }: PlacesOptions): P
         leave: () => remove(holder, heldPlace),
       };
     },
-    get takenPlaces() {
+    get takenPlaces(): number {
       return takenPlaces;
     },
   };

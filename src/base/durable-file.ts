@@ -30,9 +30,9 @@ export async function replaceFile(path: string, text: string, mode = 0o600): Pro
 }
 
 /** Creates an empty file, or empties an existing one. It works on a full disk too. */
-export async function emptyFile(path: string, mode = 0o600): Promise<void> {
+export async function emptyFile(path: string): Promise<void> {
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
-  await using file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode);
+  await using file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600);
   await file.sync();
   await syncDirectory(dirname(path));
 }

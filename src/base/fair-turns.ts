@@ -5,15 +5,7 @@
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";
 
-export interface FairTurns {
-  /**
-   * Runs the work when it is the client's turn, immediately if nobody else works. Only the time until it
-   * returns counts. Rejects with what it throws.
-   */
-  run<T>(client: string, work: () => T | Promise<T>): Promise<T>;
-  /** Runs more work of the client's last turn now, and counts its time. */
-  goOn<T>(client: string, work: () => T): T;
-}
+export type FairTurns = ReturnType<typeof createFairTurns>;
 
 export interface FairTurnsOptions {
   readonly clock: Pick<Clock, "monotonicMs" | "after">;
@@ -29,7 +21,7 @@ const MAX_CLIENTS = 4_096;
 /** A shorter piece needs no pause after it. */
 const SHORT_MS = 2;
 
-export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void setImmediate(run) }: FairTurnsOptions): FairTurns {
+export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void setImmediate(run) }: FairTurnsOptions) {
   /** The client that has waited longest comes first. */
   const waiting = new Map<string, (() => void)[]>();
   const spent = new BoundedMap<string, { readonly ms: number; readonly atMs: number }>(MAX_CLIENTS);
@@ -92,6 +84,10 @@ export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void s
   };
 
   return {
+    /**
+     * Runs the work when it is the client's turn, immediately if nobody else works. Only the time until it
+     * returns counts. Rejects with what it throws.
+     */
     async run<T>(client: string, piece: () => T | Promise<T>): Promise<T> {
       if (!isWorking && waiting.size === 0 && mayWork(client)) return work(client, piece);
       const queue = waiting.get(client) ?? [];
@@ -108,6 +104,7 @@ export function createFairTurns({ clock, lightMs = 0, nextTurn = (run) => void s
       if (!isWorking) startNext();
       return done;
     },
+    /** Runs more work of the client's last turn now, and counts its time. */
     goOn: measured,
   };
 }

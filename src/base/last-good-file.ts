@@ -4,13 +4,7 @@ import { readFile } from "node:fs/promises";
 import { errorMessage, MeshError } from "./errors.ts";
 import type { Logger } from "./log.ts";
 
-export interface LastGoodFile<T> {
-  /**
-   * The same value for as long as the text is the same.
-   * @throws MeshError with `code` if there has never been a good text
-   */
-  current(): Promise<T>;
-}
+export type LastGoodFile<T> = ReturnType<typeof createLastGoodFile<T>>;
 
 interface LastGoodFileOptions<T> {
   readonly file: string;
@@ -22,11 +16,15 @@ interface LastGoodFileOptions<T> {
   readonly log: Logger;
 }
 
-export function createLastGoodFile<T>({ file, name, code, parse, log }: LastGoodFileOptions<T>): LastGoodFile<T> {
+export function createLastGoodFile<T>({ file, name, code, parse, log }: LastGoodFileOptions<T>) {
   let good: { readonly text: string; readonly value: T } | undefined;
   let isWarned = false;
   return {
-    async current() {
+    /**
+     * The same value for as long as the text is the same.
+     * @throws MeshError with `code` if there has never been a good text
+     */
+    async current(): Promise<T> {
       try {
         const text = await readFile(file, "utf8");
         if (text !== good?.text) good = { text, value: parse(text) };

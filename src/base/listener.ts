@@ -21,6 +21,20 @@ export function listenOptions({ host, port }: ListenAddress): ListenOptions {
   return host === "::" ? { port, backlog: BACKLOG } : { host, port, backlog: BACKLOG };
 }
 
+/** @throws MeshError `LISTEN_FAILED` */
+export function listen(server: Server, { host, port }: ListenAddress): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    const failed = (cause: Error) => reject(new MeshError("LISTEN_FAILED", `listening on ${host}:${port}`, { cause }));
+    server.once("error", failed);
+    server.listen(listenOptions({ host, port }), () => {
+      server.off("error", failed);
+      // A connection that cannot be accepted, for want of file descriptors, must not end the process.
+      server.on("error", () => undefined);
+      resolve(server.address() as AddressInfo);
+    });
+  });
+}
+
 export type Listener = ReturnType<typeof createListener>;
 
 /** An HTTP server can close its idle connections. */
@@ -42,18 +56,7 @@ export function createListener(server: AnyServer, connectionEvent: "connection" 
   };
   return {
     /** @throws MeshError `LISTEN_FAILED` */
-    listen({ host, port }: ListenAddress): Promise<AddressInfo> {
-      return new Promise((resolve, reject) => {
-        const failed = (cause: Error) => reject(new MeshError("LISTEN_FAILED", `listening on ${host}:${port}`, { cause }));
-        server.once("error", failed);
-        server.listen(listenOptions({ host, port }), () => {
-          server.off("error", failed);
-          // A connection that cannot be accepted, for want of file descriptors, must not end the process.
-          server.on("error", () => undefined);
-          resolve(server.address() as AddressInfo);
-        });
-      });
-    },
+    listen: (address: ListenAddress) => listen(server, address),
     /** Accepts no new connections, and closes idle ones. */
     stopAccepting: stop,
     /** Closes all connections. */

@@ -27,7 +27,9 @@ interface Memory<K, V> {
 
 function rememberIn<K, V>(known: Memory<K, V>, make: (key: K) => V): (key: K) => V {
   return (key) => {
-    const value = known.get(key) ?? make(key);
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const value = make(key);
     known.set(key, value);
     return value;
   };

@@ -15,10 +15,6 @@ export interface LabelTerm {
   readonly values: readonly string[];
 }
 
-export function isLabelOperator(text: string): text is LabelOperator {
-  return Object.hasOwn(NEGATIONS, text);
-}
-
 /** True if all terms match. As in Kubernetes, `notin` also matches if the key is missing. */
 export function matchesTerms(terms: readonly LabelTerm[], labels: Labels = {}): boolean {
   return terms.every((term) => {

@@ -1,6 +1,7 @@
 // Exemptions: a rule with the limiter "exempt" (`triggerPolicy: ForceClosed`) takes its requests out of the less
 // specific rules of CircuitBreakers, as in KusionStack's mesh. Pure. Invariant: a rule that is as specific as the
 // exemption, or more so, still applies; so an exemption for everything exempts from nothing.
+import { remember } from "../base/remember.ts";
 import { createMatcher, type Matcher } from "./matcher.ts";
 import type { LimitRule, RequestMatch, ResourceRule } from "./policy.ts";
 import type { PolicyRequest } from "./policy-request.ts";
@@ -29,22 +30,17 @@ interface Part {
   readonly specificity: number;
 }
 
-const partsByMatch = new WeakMap<RequestMatch, readonly Part[]>();
 const NOTHING: RequestMatch = { resources: [], urls: [], http: [] };
 
-function partsOf(match: RequestMatch): readonly Part[] {
-  const known = partsByMatch.get(match);
-  if (known !== undefined) return known;
+const partsOf = remember((match: RequestMatch): readonly Part[] => {
   const part = (specificity: number, alone: Partial<RequestMatch>): Part => {
     return { specificity, matcher: createMatcher([{ match: { ...NOTHING, ...alone } }]) };
   };
-  const parts = [
+  return [
     ...match.resources.map((rule) => part(namedBy(rule), { resources: [rule] })),
     ...match.urls.map((rule) => part(rule.url.replace(/\*$/, "").length, { urls: [rule] })),
   ];
-  partsByMatch.set(match, parts);
-  return parts;
-}
+});
 
 /** How many of group, resource, verb and namespace the rule names, without a wildcard. */
 function namedBy({ apiGroups, resources, verbs, namespaces }: ResourceRule): number {

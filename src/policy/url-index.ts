@@ -1,7 +1,7 @@
 // An index of values by the URLs of rules: paths of the API server, and URLs of other servers. Pure.
-// Invariant: a URL means the same however its path is spelled (path-form.ts).
-import { bytesOf, queryForm, readingsOf } from "./path-form.ts";
-import { createPathIndex, type PathIndex } from "./path-index.ts";
+// Invariants: a URL means the same however its path is spelled (path-form.ts); a look-up reads no more segments than the
+// longest path in the index has, so a long path costs as little as a short one.
+import { bytesOf, queryForm, type Reading, readingsOf, segmentsOf } from "./path-form.ts";
 import type { EgressTarget, PolicyRequest } from "./policy-request.ts";
 
 const URL_PARTS = /^(https?:\/\/[^/?#]*)?([^?#]*)(\?.*)?$/is;
@@ -16,7 +16,7 @@ interface Entry<V> {
 }
 
 export function createUrlIndex<V>() {
-  const byServer = new Map<string, PathIndex<Entry<V>>>();
+  const byServer = new Map<string, ReturnType<typeof createPathIndex<Entry<V>>>>();
   const entriesFor = (server: string, path: string): readonly Entry<V>[] => {
     const paths = byServer.get(server);
     return paths === undefined ? [] : readingsOf(path).flatMap((reading) => paths.find(path, reading));
@@ -51,4 +51,43 @@ function serverKey(server: string): string {
   const lower = server.toLowerCase();
   const port = DEFAULT_PORTS[lower.slice(0, lower.indexOf(":"))];
   return port !== undefined && lower.endsWith(port) ? lower.slice(0, -port.length) : lower;
+}
+
+interface Node<V> {
+  readonly children: Map<string, Node<V>>;
+  /** Values for this path. */
+  readonly here: V[];
+  /** Values for this path and everything below it. */
+  readonly below: V[];
+}
+
+function createPathIndex<V>() {
+  const root = createNode<V>();
+  return {
+    /** @param isTree the value is for everything below the path too */
+    add(path: string, isTree: boolean, value: V): void {
+      let node = root;
+      for (const segment of segmentsOf(path)) {
+        const child = node.children.get(segment) ?? createNode();
+        node.children.set(segment, child);
+        node = child;
+      }
+      (isTree ? node.below : node.here).push(value);
+    },
+    find(path: string, reading?: Reading): readonly V[] {
+      const found = [...root.below];
+      let node = root;
+      for (const segment of segmentsOf(path, reading)) {
+        const child = node.children.get(segment);
+        if (child === undefined) return found;
+        node = child;
+        found.push(...node.below);
+      }
+      return [...found, ...node.here];
+    },
+  };
+}
+
+function createNode<V>(): Node<V> {
+  return { children: new Map(), here: [], below: [] };
 }

@@ -78,7 +78,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
   const egress = createEgress(config, { session, policies, accessLog, registry, clock, random, log });
   const reviews = createReviews(config, {
     session,
-    report: session.reports.setWebhookProblem,
+    report: (problem) => session.report("webhookProblem", problem),
     peers,
     policies,
     identity: trust && { certificate, trust },

@@ -13,18 +13,7 @@ export interface ControllerMetrics {
   readonly active: Gauge<"controller">;
 }
 
-export interface WorkQueueMetrics {
-  readonly depth: Gauge<"name">;
-  readonly adds: Counter<"name">;
-  readonly retries: Counter<"name">;
-  readonly queueDuration: Histogram<"name">;
-  readonly workDuration: Histogram<"name">;
-  /**
-   * Reports keys in progress at each scrape, since workDuration never observes a key whose work hangs.
-   * @param ages of the keys in progress, in seconds
-   */
-  trackRunning(name: string, ages: () => readonly number[]): void;
-}
+export type WorkQueueMetrics = ReturnType<typeof createWorkQueueMetrics>;
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const QUEUE_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
@@ -60,7 +49,7 @@ export function createControllerMetrics(registry: Registry): ControllerMetrics {
   };
 }
 
-export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
+export function createWorkQueueMetrics(registry: Registry) {
   const common = { labelNames: ["name"] as const, registers: [registry] };
   const running = new Map<string, () => readonly number[]>();
   const times = { ...common, buckets: QUEUE_SECONDS };
@@ -93,6 +82,10 @@ export function createWorkQueueMetrics(registry: Registry): WorkQueueMetrics {
       help: "Duration of the work on a key, in seconds.",
       ...times,
     }),
-    trackRunning: (name, ages) => void running.set(name, ages),
+    /**
+     * Reports keys in progress at each scrape, since workDuration never observes a key whose work hangs.
+     * @param ages of the keys in progress, in seconds
+     */
+    trackRunning: (name: string, ages: () => readonly number[]): void => void running.set(name, ages),
   };
 }

@@ -3,11 +3,11 @@
 // Event that cannot be written is dropped, because the status has the same information.
 import { untilAborted } from "../base/abort.ts";
 import { BoundedMap } from "../base/bounded-map.ts";
-import type { Clock, Random, Timer } from "../base/clock.ts";
+import type { Timer } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
-import type { Logger } from "../base/log.ts";
 import { plainText } from "../base/plain-text.ts";
+import type { ProcessContext } from "../base/process-context.ts";
 import { EVENTS, type ObjectReference } from "../kube/client/resources.ts";
 import type { KubeClient } from "../kube/client/types.ts";
 import { isStatus } from "../kube/status.ts";
@@ -23,15 +23,12 @@ export interface EventRecorder extends Runnable {
   event(object: KubeObject, type: EventType, reason: string, message: string): void;
 }
 
-interface EventRecorderOptions {
+interface EventRecorderOptions extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly client: Pick<KubeClient, "create" | "patch">;
   /** The reporting program, for example "ctrlmesh-manager". */
   readonly component: string;
   /** The name of the program's pod. */
   readonly instance?: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
 }
 
 interface Pending {

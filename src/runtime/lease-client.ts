@@ -1,21 +1,18 @@
 // Reads and writes the Lease of a leader election, in the name of one process. Invariant: the lease is
 // written only over the version that was read, and only where lease-record.ts allows it; epochs never
 // decrease, even if the Lease is deleted and created again.
-import type { Clock } from "../base/clock.ts";
-import type { Logger } from "../base/log.ts";
+import type { ProcessContext } from "../base/process-context.ts";
 import { LEASES, type LeaseSpec } from "../kube/client/resources.ts";
 import type { KubeClient } from "../kube/client/types.ts";
 import { isStatus } from "../kube/status.ts";
 import { epochOf, heldSpec, mayTake, type Observation, observe, releasedSpec } from "./lease-record.ts";
 
-export interface LeaseOptions {
+export interface LeaseOptions extends Pick<ProcessContext, "clock" | "log"> {
   readonly client: Pick<KubeClient, "get" | "create" | "update">;
   readonly namespace: string;
   readonly name: string;
   /** The pod's name and a random part, so that each contending process has its own identity. */
   readonly identity: string;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 interface LeaseClientOptions extends LeaseOptions {

@@ -2,7 +2,7 @@
 // deleted, or was created again under the same name, is not written.
 import { MeshError } from "../base/errors.ts";
 import type { ObjectRef, Resource } from "../kube/client/resource.ts";
-import type { KubeClient } from "../kube/client/types.ts";
+import type { CallOptions, KubeClient } from "../kube/client/types.ts";
 import { isStatus } from "../kube/status.ts";
 import type { KubeObject, ObjectMeta } from "../kube/types.ts";
 
@@ -45,7 +45,7 @@ export async function patchCurrent<T extends KubeObject>(
       if (isStatus(error, "NotFound")) return undefined;
       if (!isStatus(error, "Conflict")) throw error;
     }
-    const newer = await getIfThere(client, resource, ref, call.signal);
+    const newer = await getIfThere(client, resource, ref, { signal: call.signal });
     if (newer === undefined || newer.metadata.uid !== uid) return undefined;
     current = newer;
   }
@@ -62,10 +62,10 @@ export async function getIfThere<T extends KubeObject>(
   client: Pick<KubeClient, "get">,
   resource: Resource<T>,
   ref: ObjectRef,
-  signal: AbortSignal | undefined,
+  call: CallOptions,
 ): Promise<T | undefined> {
   try {
-    return await client.get(resource, ref, { signal });
+    return await client.get(resource, ref, call);
   } catch (error) {
     if (isStatus(error, "NotFound")) return undefined;
     throw error;

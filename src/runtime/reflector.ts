@@ -1,9 +1,9 @@
 // Keeps a store equal to a collection of the API server with a list and then watches. Invariant: no event is
 // lost or invented, and after each list the store equals the list. reflector-state.ts makes the decisions.
-import { backoffMs, type Clock, type Random, sleep } from "../base/clock.ts";
+import { backoffMs, sleep } from "../base/clock.ts";
 import { errorMessage, isMeshError, MeshError } from "../base/errors.ts";
 import type { Runnable } from "../base/lifecycle.ts";
-import type { Logger } from "../base/log.ts";
+import type { ProcessContext } from "../base/process-context.ts";
 import { type Resource, resourceName } from "../kube/client/resource.ts";
 import { retryAfterMs } from "../kube/client/response-error.ts";
 import type { KubeClient, SelectorOptions } from "../kube/client/types.ts";
@@ -12,13 +12,10 @@ import type { KubeObject } from "../kube/types.ts";
 import { initialReflectorState, nextReflectorState, type ReflectorInput, type ReflectorState } from "./reflector-state.ts";
 import { createStore, type Store } from "./store.ts";
 
-export interface ReflectorOptions<T extends KubeObject> {
+export interface ReflectorOptions<T extends KubeObject> extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly client: Pick<KubeClient, "list" | "watch">;
   readonly resource: Resource<T>;
   readonly selectors?: SelectorOptions;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
   /** Default: dropUnreadMetadata. */
   readonly transform?: (object: T) => T;
   readonly silenceMs?: number;

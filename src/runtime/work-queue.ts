@@ -1,14 +1,12 @@
 // A queue of keys for workers, with client-go's guarantees. Invariant: a key waits at most once and has at
 // most one worker; a key that is added while its worker runs is queued again afterwards.
-
-import { type BackoffOptions, backoffMs, type Clock, type Random, type Timer } from "../base/clock.ts";
+import { type BackoffOptions, backoffMs, type Timer } from "../base/clock.ts";
+import type { ProcessContext } from "../base/process-context.ts";
 import type { WorkQueueMetrics } from "./controller-metrics.ts";
 
-interface WorkQueueOptions {
+interface WorkQueueOptions extends Pick<ProcessContext, "clock" | "random"> {
   /** The label `name` of the queue's metrics. */
   readonly name: string;
-  readonly clock: Clock;
-  readonly random: Random;
   /** Backoff of a failing key; by default from 50 ms to 2 min. */
   readonly backoff?: BackoffOptions | undefined;
   readonly metrics?: WorkQueueMetrics | undefined;

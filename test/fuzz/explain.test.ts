@@ -20,7 +20,6 @@ import { createPlanLog } from "../../src/proxy/outbound/lists/plan-log.ts";
 import { outboundLayers } from "../../src/proxy/outbound/stack.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { NO_MEMORY } from "../../src/proxy/session/memory.ts";
-import { NO_REPORTS } from "../../src/proxy/session/session.ts";
 import { FUZZ_SEED } from "../support/fuzz.ts";
 import { limitRule, resourceRule } from "../support/policies.ts";
 import { group, limit, objects, retained, snapshot, subset, table } from "../support/route-table.ts";
@@ -131,7 +130,7 @@ interface Rules {
 function world(routesNow: Snapshot, rules: Rules, isClosed: boolean) {
   const { policies, clock, registry } = runningPolicies(rules);
   const enforcer = createEnforcer();
-  const session = Object.assign(enforcer, { reports: NO_REPORTS, memory: NO_MEMORY });
+  const session = Object.assign(enforcer, { report: () => undefined, memory: NO_MEMORY });
   const metrics = createProxyMetrics(createRegistry("proxy", "test"));
   metrics.stop();
   const [log, random] = [silentLogger(), () => 0];

@@ -2,6 +2,7 @@
 import { silentLogger } from "../../src/base/log.ts";
 import { encodingOf } from "../../src/kube/codec/content-negotiation.ts";
 import { StatusError } from "../../src/kube/status.ts";
+import type { LockAccessMessage, UnnamedLockMessage } from "../../src/mesh/contract/messages.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { Call } from "../../src/proxy/call/call.ts";
 import type { Reply } from "../../src/proxy/http/handler.ts";
@@ -9,9 +10,9 @@ import { election } from "../../src/proxy/outbound/election/election.ts";
 import { createLockGate, lockGate } from "../../src/proxy/outbound/election/lock-gate.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { NO_MEMORY } from "../../src/proxy/session/memory.ts";
-import { type LockAccess, NO_REPORTS, type ReportSink, type UnnamedLock } from "../../src/proxy/session/session.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { type CallOptions, callOf, fakeUpstream, jsonReply } from "./layer-call.ts";
+import { reportTo } from "./report-to.ts";
 import { routes } from "./test-routes.ts";
 
 export const LEASES = "/apis/coordination.k8s.io/v1/namespaces/shop/leases";
@@ -44,8 +45,8 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
   enforcer.enforce(routes(1, {}, more));
   const clock = createFakeClock();
   const leader: boolean[] = [];
-  const reports: (LockAccess | null)[] = [];
-  const unnamed: (UnnamedLock | null)[] = [];
+  const reports: (LockAccessMessage | null)[] = [];
+  const unnamed: (UnnamedLockMessage | null)[] = [];
   const session = {
     get current() {
       return enforcer.current;
@@ -55,15 +56,14 @@ export function setupElection(more: Partial<Snapshot> = {}, answer: (call: Call)
     beginHold: enforcer.beginHold,
     beginRenewal: enforcer.beginRenewal,
   };
-  const reportSink: ReportSink = {
-    ...NO_REPORTS,
-    setLeader: (value: boolean) => void (leader.at(-1) !== value && leader.push(value)),
-    setLockAccess: (access: LockAccess | null) => void reports.push(access),
-    setUnnamedLock: (lock: UnnamedLock | null) => void unnamed.push(lock),
-  };
+  const report = reportTo({
+    leader: (value) => void (leader.at(-1) !== value && leader.push(value)),
+    lock: (access) => void reports.push(access),
+    unnamedLock: (lock) => void unnamed.push(lock),
+  });
   const upstream = fakeUpstream(answer);
   const gate = createLockGate(clock, NO_MEMORY.lock);
-  const handler = election({ session, reports: reportSink, gate, clock, log: silentLogger() })(lockGate(gate)(upstream));
+  const handler = election({ session, report, gate, clock, log: silentLogger() })(lockGate(gate)(upstream));
   const send = (method: string, target: string, options?: CallOptions) => handler(callOf(method, target, options));
   const refusal = async (method: string, target: string, options?: CallOptions) => {
     const error = await send(method, target, options).catch((thrown: unknown) => thrown);

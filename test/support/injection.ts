@@ -1,6 +1,6 @@
 // The manager's facts for an injection, for tests, and an RFC 6902 patch function in place of the API server's.
+import type { JsonPatchOperation } from "../../src/kube/client/types.ts";
 import type { InjectionSettings } from "../../src/manager/injection/injection.ts";
-import type { PatchOperation } from "../../src/manager/injection/pod-manifest.ts";
 
 /** A cluster of one address family with native sidecars. */
 export const SETTINGS: InjectionSettings = {
@@ -14,7 +14,7 @@ export const SETTINGS: InjectionSettings = {
 type Fields = Record<string, unknown>;
 
 /** The object with the patch applied. As in the RFC, a missing parent is an error. */
-export function applyPatch(object: unknown, patch: readonly PatchOperation[]): unknown {
+export function applyPatch(object: unknown, patch: readonly JsonPatchOperation[]): unknown {
   const copy: unknown = structuredClone(object);
   for (const operation of patch) {
     const keys = operation.path

@@ -17,7 +17,6 @@ export function policyTarget(name: string, changes: Partial<TargetFacts> = {}): 
     isLeftOut: false,
     lacksEgress: false,
     keptBecause: "",
-    heldBy: "",
     limitedLock: "",
     enforced: "abc",
     problems: [],

@@ -28,7 +28,7 @@ import { createFakeKubeClient } from "./fake-kube-client.ts";
 const NAMESPACE = "ops";
 
 /** A proxy that has registered. */
-export function createPolicyProxy(features?: readonly string[]) {
+export function createPolicyProxy() {
   let enforced: PolicySet = NO_POLICIES;
   let digest = "";
   const policies = {
@@ -44,7 +44,7 @@ export function createPolicyProxy(features?: readonly string[]) {
   const file = { load: async () => undefined, save: async () => undefined } as unknown as PolicyFile;
   const breakers = { load: async () => undefined, save: async () => undefined } as unknown as BreakerFile;
   const handler = createPolicyHandler({ policies, file, breakers, report: () => undefined, log: silentLogger() });
-  const capabilities = new Set([acceptsType(POLICY.name), ...(features ?? handler.capabilities)]);
+  const capabilities = new Set([acceptsType(POLICY.name)]);
   return {
     capabilities,
     isConnected: true,

@@ -1,6 +1,5 @@
 // The real proxy in this process, between a fake API server and a session that the test controls, with a plain HTTPS client.
 // `stop` fails if any socket is still open, so a leak fails the test that caused it.
-
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
@@ -22,7 +21,7 @@ import { outboundLayers } from "../../src/proxy/outbound/stack.ts";
 import { createPolicies, type RunningPolicies } from "../../src/proxy/policies/policies.ts";
 import { createPolicyMetrics } from "../../src/proxy/policies/policy-metrics.ts";
 import { NO_MEMORY } from "../../src/proxy/session/memory.ts";
-import { type ManagerSession, NO_REPORTS } from "../../src/proxy/session/session.ts";
+import type { ManagerSession } from "../../src/proxy/session/session.ts";
 import { createStateFolder } from "../../src/proxy/state/state-folder.ts";
 import { eventually } from "./eventually.ts";
 import type { FakeApi } from "./fake-api.ts";
@@ -111,7 +110,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     beginWrite: () => () => undefined,
     beginHold: () => () => undefined,
     beginRenewal: () => () => undefined,
-    reports: NO_REPORTS,
+    report: () => undefined,
     memory: NO_MEMORY,
   };
   const log = options.log ?? silentLogger();

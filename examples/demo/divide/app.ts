@@ -1,7 +1,7 @@
 // Reads the demo's VirtualApp from its YAML file, with the names that follow from it.
 import { lockNameOf, type VirtualApp, validateVirtualApp } from "../../../src/api/virtual-app.ts";
 import { MeshError } from "../../../src/base/errors.ts";
-import type { Namespace } from "../../../src/kube/client/resources.ts";
+import type { KubeObject } from "../../../src/kube/types.ts";
 import { compileNow } from "../../../src/manager/apps/compile/compile-now.ts";
 import { routeOf } from "../../../src/manager/virtual-app/route-rules.ts";
 import { subsetOfPod } from "../../../src/manager/virtual-app/virtual-app-source.ts";
@@ -17,7 +17,7 @@ export interface DemoApp {
   /** The subset of a pod with these labels. */
   subsetOf(labels: Readonly<Record<string, string>>): string;
   /** The owning subset of a namespace, by the rules. */
-  ownersOf(namespaces: readonly Namespace[]): (namespace: string) => string;
+  ownersOf(namespaces: readonly KubeObject[]): (namespace: string) => string;
 }
 
 export function readApp(file = APP_FILE): DemoApp {

@@ -66,12 +66,12 @@ export function createKubeClient(connection: KubeConnection, options: Partial<Om
       }),
     patch: (resource, ref, patch, call = {}) => send(resource, patchRequest(resource, ref, patch, fieldManager, call)),
     async delete(resource, ref, call = {}) {
-      const { propagationPolicy, gracePeriodSeconds, preconditions } = call;
+      const { gracePeriodSeconds, preconditions } = call;
       await exchange(context, {
         ...call,
         method: "DELETE",
         path: objectPath(resource, ref),
-        body: { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy, gracePeriodSeconds, preconditions },
+        body: { kind: "DeleteOptions", apiVersion: "v1", gracePeriodSeconds, preconditions },
         doing: doing("deleting", resource, ref),
       });
     },
@@ -95,7 +95,7 @@ const PATCH_TYPES: Readonly<Record<Patch["type"], string>> = {
 };
 
 function patchRequest(resource: Resource, ref: ObjectRef, patch: Patch, fieldManager: string, call: PatchOptions): RawRequest {
-  const apply = patch.type === "apply" ? { fieldManager: patch.fieldManager ?? fieldManager, force: patch.force ?? true } : {};
+  const apply = patch.type === "apply" ? { fieldManager: patch.fieldManager ?? fieldManager, force: true } : {};
   return {
     ...call,
     method: "PATCH",

@@ -2,19 +2,18 @@
 // said that it refused the write (429 or 503 with Retry-After). A GET is sent again once if its pooled
 // connection was closed.
 import { onAbort } from "../../base/abort.ts";
-import { type Clock, type Random, sleep, type Timer } from "../../base/clock.ts";
+import { type Clock, sleep, type Timer } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { JSON_TYPE } from "../media-types.ts";
 import { StatusError } from "../status.ts";
 import { responseError, retryAfterMs } from "./response-error.ts";
 import { connectionError, isConnectionReset, type Transport, type TransportResponse } from "./transport.ts";
 import type { RawRequest } from "./types.ts";
 
-export interface ExchangeContext {
+export interface ExchangeContext extends Pick<ProcessContext, "clock" | "random"> {
   readonly transport: Transport;
   readonly host: string;
-  readonly clock: Clock;
-  readonly random: Random;
   readonly timeoutMs: number;
   readonly maxRetries: number;
 }
@@ -94,14 +93,10 @@ async function readText(context: ExchangeContext, response: TransportResponse, s
 }
 
 /** A time limit. After `dispose` no timer and no listener remains. */
-export interface TimeLimit extends Disposable {
-  readonly signal: AbortSignal;
-  /** Restarts the time limit, since something arrived. */
-  touch(): void;
-}
+export type TimeLimit = ReturnType<typeof createTimeLimit>;
 
 /** Its signal fires with `KUBE_TIMEOUT` after `timeoutMs` without a touch, or with the reason of `parent`. */
-export function createTimeLimit(clock: Clock, timeoutMs: number, doing: string, parent?: AbortSignal): TimeLimit {
+export function createTimeLimit(clock: Clock, timeoutMs: number, doing: string, parent?: AbortSignal) {
   const controller = new AbortController();
   let touchedMs = clock.monotonicMs();
   let timer: Timer;
@@ -117,7 +112,8 @@ export function createTimeLimit(clock: Clock, timeoutMs: number, doing: string, 
   const unlink = parent && onAbort(parent, () => controller.abort(parent.reason));
   return {
     signal: controller.signal,
-    touch() {
+    /** Restarts the time limit, since something arrived. */
+    touch(): void {
       touchedMs = clock.monotonicMs();
     },
     [Symbol.dispose]() {

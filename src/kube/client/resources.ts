@@ -11,34 +11,12 @@ export interface Condition {
   readonly reason?: string;
   readonly message?: string;
   readonly lastTransitionTime?: string;
-  readonly observedGeneration?: number;
-}
-
-export interface Namespace extends KubeObject {
-  readonly status?: { readonly phase?: string };
-}
-
-export interface EnvVar {
-  readonly name: string;
-  readonly value?: string;
-  readonly valueFrom?: unknown;
-}
-
-export interface VolumeMount {
-  readonly name: string;
-  readonly mountPath: string;
-  readonly readOnly?: boolean;
-  readonly subPath?: string;
 }
 
 export interface Container {
   readonly name: string;
   readonly image?: string;
-  readonly args?: readonly string[];
-  readonly command?: readonly string[];
-  readonly env?: readonly EnvVar[];
-  readonly volumeMounts?: readonly VolumeMount[];
-  readonly restartPolicy?: string;
+  readonly env?: readonly { readonly name: string }[];
   readonly securityContext?: { readonly capabilities?: { readonly add?: readonly string[] } };
 }
 
@@ -60,8 +38,6 @@ export interface ContainerStatus {
 export interface Pod extends KubeObject {
   readonly spec?: {
     readonly nodeName?: string;
-    readonly serviceAccountName?: string;
-    readonly hostNetwork?: boolean;
     readonly containers?: readonly Container[];
     readonly initContainers?: readonly Container[];
   };
@@ -163,17 +139,6 @@ export interface Event extends KubeObject {
 }
 
 export interface CustomResourceDefinition extends KubeObject {
-  readonly spec: {
-    readonly group: string;
-    readonly scope: "Namespaced" | "Cluster";
-    readonly names: {
-      readonly plural: string;
-      readonly kind: string;
-      readonly singular?: string;
-      readonly shortNames?: readonly string[];
-    };
-    readonly versions: readonly { readonly name: string; readonly served: boolean; readonly storage: boolean }[];
-  };
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
@@ -237,7 +202,7 @@ export interface MutatingAdmissionPolicyBinding extends KubeObject {
   readonly spec: { readonly policyName: string };
 }
 
-export const NAMESPACES = clusterScoped<Namespace>("", "namespaces", "Namespace");
+export const NAMESPACES = clusterScoped("", "namespaces", "Namespace");
 export const PODS = namespaced<Pod>("", "pods", "Pod");
 export const STATEFUL_SETS = namespaced<StatefulSet>("apps", "statefulsets", "StatefulSet");
 export const REPLICA_SETS = namespaced<ReplicaSet>("apps", "replicasets", "ReplicaSet");

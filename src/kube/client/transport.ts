@@ -20,11 +20,7 @@ export interface TransportResponse {
   readonly body: AsyncIterable<Buffer> & { text(): Promise<string>; json(): Promise<unknown>; destroy(): void };
 }
 
-export interface Transport {
-  /** @throws MeshError `KUBE_UNREACHABLE`, or the signal's reason */
-  send(request: TransportRequest): Promise<TransportResponse>;
-  close(): Promise<void>;
-}
+export type Transport = ReturnType<typeof createTransport>;
 
 // Node sends a probe each second after this idle time and gives up after ten: a dead peer is found in 25 s.
 const TCP_KEEPALIVE_MS = 15_000;
@@ -33,7 +29,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const IDLE_CONNECTION_MS = 30_000;
 
 /** @throws MeshError `BAD_CONNECTION` for a server URL that cannot be used */
-export function createTransport(connection: KubeConnection): Transport {
+export function createTransport(connection: KubeConnection) {
   const server = parseServer(connection.server);
   const pool = new Pool(server.origin, {
     allowH2: false, // undici's HTTP/2 leaked aborted requests, and each watch needs its own connection anyway
@@ -52,7 +48,8 @@ export function createTransport(connection: KubeConnection): Transport {
   });
   const prefix = server.pathname.replace(/\/$/, "");
   return {
-    async send({ method, path, headers, body, signal }) {
+    /** @throws MeshError `KUBE_UNREACHABLE`, or the signal's reason */
+    async send({ method, path, headers, body, signal }: TransportRequest): Promise<TransportResponse> {
       signal.throwIfAborted();
       const token = await connection.token();
       try {
@@ -71,7 +68,7 @@ export function createTransport(connection: KubeConnection): Transport {
         throw connectionError(cause, signal, server.host);
       }
     },
-    close: () => pool.destroy(),
+    close: (): Promise<void> => pool.destroy(),
   };
 }
 

@@ -49,7 +49,7 @@ export interface WriteOptions extends CallOptions {
 export type Patch =
   | { readonly type: "merge"; readonly body: unknown }
   | { readonly type: "json"; readonly body: readonly JsonPatchOperation[] }
-  | { readonly type: "apply"; readonly body: unknown; readonly fieldManager?: string; readonly force?: boolean };
+  | { readonly type: "apply"; readonly body: unknown; readonly fieldManager?: string };
 
 export interface JsonPatchOperation {
   readonly op: "add" | "remove" | "replace" | "test" | "move" | "copy";
@@ -63,7 +63,6 @@ export interface PatchOptions extends WriteOptions {
 }
 
 export interface DeleteOptions extends CallOptions {
-  readonly propagationPolicy?: "Foreground" | "Background" | "Orphan";
   readonly gracePeriodSeconds?: number;
   /** Deletes the object only if it has this uid or version. */
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };

@@ -1,5 +1,6 @@
 // How much one namespace may ask of the manager, which compiles and keeps all objects of the cluster. Pure.
 // Invariant: the oldest objects count first, so a new object takes nothing from those that are in force.
+import { remember } from "../../base/remember.ts";
 import type { KubeObject } from "../../kube/types.ts";
 
 interface NamespaceShare {
@@ -37,15 +38,10 @@ export function beyondShare<T>(
   return beyond;
 }
 
-const sizes = new WeakMap<KubeObject, number>();
+const specSize = remember(({ spec = null }: KubeObject & { readonly spec?: unknown }) => Buffer.byteLength(JSON.stringify(spec)));
 
-/** Objects of a store never change. */
 function sizeOf(objects: readonly KubeObject[]): number {
-  return objects.reduce((sum, object) => {
-    const size = sizes.get(object) ?? Buffer.byteLength(JSON.stringify((object as { readonly spec?: unknown }).spec ?? null));
-    sizes.set(object, size);
-    return sum + size;
-  }, 0);
+  return objects.reduce((sum, object) => sum + specSize(object), 0);
 }
 
 function ageOf([first]: readonly KubeObject[]): string {

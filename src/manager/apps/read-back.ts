@@ -1,7 +1,6 @@
 // Whether the API server still has the specs from which a table was compiled. Invariants: the answer comes
 // from reads that began after this process had seen every change of a namespace in the table. One list of the
 // kind answers for all apps and all earlier changes, and a check costs at most one request more.
-
 import { metadataOnly } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -43,7 +42,7 @@ export function createReadBack({ client, source, store }: ReadBackOptions, chang
   async function readAgain(objects: readonly SourceObject[], signal: AbortSignal): Promise<readonly SourceObject[]> {
     const { namespace, name = "" } = objects[0]?.metadata ?? {};
     if (objects.length > 1) return (await client.list(source.resource, { namespace, signal })).items;
-    const found = await getIfThere(client, source.resource, { namespace, name }, signal);
+    const found = await getIfThere(client, source.resource, { namespace, name }, { signal });
     return found === undefined ? [] : [found];
   }
 

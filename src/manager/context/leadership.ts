@@ -1,10 +1,9 @@
 // Tells the parts of the manager which replica leads. Invariants: controllers run only while this replica
 // holds the lease; a replica that has lost it ends its process, since controllers cannot be started again.
 import { randomUUID } from "node:crypto";
-import type { Clock, Random } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { formatAddress } from "../../base/settings.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import { createLeaderElector, type LeaderElector } from "../../runtime/leader-election.ts";
@@ -22,14 +21,11 @@ export interface ReplicaLeadership {
   readonly runnable: Runnable;
 }
 
-interface ReplicaLeadershipOptions {
+interface ReplicaLeadershipOptions extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly config: Readonly<Record<"namespace" | "podName" | "podIP", string>> & { readonly leaseDurationMs: number };
   readonly client: KubeClient;
   readonly grpcPort: () => number;
   readonly lead: (signal: AbortSignal) => Promise<void>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
 }
 
 export function createReplicaLeadership(options: ReplicaLeadershipOptions): ReplicaLeadership {

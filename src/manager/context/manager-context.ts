@@ -1,6 +1,5 @@
 // What the controllers of the manager share. The options of a controller pick the parts that it uses.
-import type { Clock, Random } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { ControllerMetrics } from "../../runtime/controller-metrics.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
@@ -9,7 +8,7 @@ import type { Apps, Source } from "../apps/app.ts";
 import type { PodWatch } from "../facts/pod-watch.ts";
 import type { ProxyRegistry } from "../server/proxy-registry.ts";
 
-export interface ManagerContext {
+export interface ManagerContext extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly client: KubeClient;
   readonly informers: Informers;
   readonly sources: readonly Source[];
@@ -17,9 +16,6 @@ export interface ManagerContext {
   readonly pods: PodWatch;
   readonly registry: ProxyRegistry;
   readonly events: Pick<EventRecorder, "event">;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
   readonly metrics: ControllerMetrics;
 }
 

@@ -1,8 +1,8 @@
 // The addresses of API server and manager for pods, and the cluster's version, which injection needs. They may change
 // while a manager runs, so they are read again from time to time. Invariant: a failed read keeps the last facts.
-import type { Clock, Timer } from "../../base/clock.ts";
+import type { Timer } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { SERVICES, type Service } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 
@@ -19,11 +19,9 @@ export interface ClusterFacts extends Runnable {
   readonly known: KnownCluster | undefined;
 }
 
-interface ClusterFactsOptions {
+interface ClusterFactsOptions extends Pick<ProcessContext, "clock" | "log"> {
   readonly client: Pick<KubeClient, "get" | "list" | "request">;
   readonly service: { readonly namespace: string; readonly name: string };
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 const LOOK_MS = 10 * 60_000;

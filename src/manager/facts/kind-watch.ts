@@ -7,11 +7,7 @@ import type { Informer, Informers } from "../../runtime/informers.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 import type { Change } from "../../runtime/store.ts";
 
-export interface KindWatch<T extends KubeObject> {
-  /** The objects of the app's namespace, which is watched from now on; undefined until they are listed. */
-  list(app: Request): readonly T[] | undefined;
-  forget(app: Request): void;
-}
+export type KindWatch<T extends KubeObject> = ReturnType<typeof createKindWatch<T>>;
 
 interface KindWatchOptions<T extends KubeObject> {
   readonly resource: Resource<T>;
@@ -22,7 +18,7 @@ interface KindWatchOptions<T extends KubeObject> {
   readonly log: Logger;
 }
 
-export function createKindWatch<T extends KubeObject>(options: KindWatchOptions<T>): KindWatch<T> {
+export function createKindWatch<T extends KubeObject>(options: KindWatchOptions<T>) {
   const { resource, informers, onChange, matters = () => true, log } = options;
   const held = new Map<string, Informer<T>>();
 
@@ -41,11 +37,12 @@ export function createKindWatch<T extends KubeObject>(options: KindWatchOptions<
   }
 
   return {
-    list(app) {
+    /** The objects of the app's namespace, which is watched from now on; undefined until they are listed. */
+    list(app: Request): readonly T[] | undefined {
       const { store } = held.get(formatRequest(app)) ?? hold(app);
       return store.hasSynced ? store.list() : undefined;
     },
-    forget(app) {
+    forget(app: Request): void {
       const key = formatRequest(app);
       const informer = held.get(key);
       held.delete(key);

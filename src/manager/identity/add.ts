@@ -1,8 +1,7 @@
 // Makes the mesh's identity: the CA, this replica's certificate, and the check and certification of proxies.
 import { createClientPace } from "../../base/client-pace.ts";
-import type { Clock, Random } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
 import { Gauge, type Registry } from "../../base/metrics.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { metadataOnly } from "../../kube/client/resource.ts";
 import { SECRETS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -19,7 +18,7 @@ import { createProvidedCa } from "./provided-ca.ts";
 import { createRejections, type Rejections } from "./rejections.ts";
 import { createTokenReviewer } from "./token-reviewer.ts";
 
-interface IdentityOptions extends ManagerNames {
+interface IdentityOptions extends ManagerNames, Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly client: KubeClient;
   readonly informers: Pick<Informers, "store">;
   readonly leaseName: string;
@@ -32,9 +31,6 @@ interface IdentityOptions extends ManagerNames {
   readonly pods: readonly PodLists[];
   readonly apps: Pick<Apps, "hasSynced" | "list">;
   readonly isLeader: () => boolean;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
   readonly metricsRegistry: Registry;
 }
 

@@ -1,10 +1,9 @@
 // The CA that signs in this replica and the CAs that are trusted, from managed-ca.ts or provided-ca.ts. Pure.
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { type KeyCertificate, type LeafOptions, signServerCertificate } from "../../base/certificates.ts";
-import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
-import type { Logger } from "../../base/log.ts";
 import { readCertificates, splitPem } from "../../base/pem.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { canSign } from "../../base/x509.ts";
 
 export interface Authority {
@@ -17,13 +16,11 @@ export interface Authority {
   readonly nextSignsAtMs?: number;
 }
 
-export interface AuthorityOptions {
+export interface AuthorityOptions extends Pick<ProcessContext, "clock" | "log"> {
   readonly namespace: string;
   readonly name: string;
   /** How long a new CA is trusted before it signs. */
   readonly settleMs: number;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 export interface AuthoritySource {

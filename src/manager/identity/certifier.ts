@@ -9,9 +9,9 @@ import { createFairGate } from "../../base/fair-gate.ts";
 import { podUri } from "../../base/pem.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
-import { isStatus } from "../../kube/status.ts";
 import type { CertificateReplyMessage } from "../../mesh/contract/messages.ts";
 import { podKey } from "../../mesh/handover/proxy-facts.ts";
+import { getIfThere } from "../../runtime/patch-current.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
 import { signLeaf } from "./authority.ts";
 import type { ServerNames, SigningIdentity } from "./mesh-identity.ts";
@@ -53,12 +53,7 @@ export function createCertifier(options: CertifierOptions): Certifier {
       const pod = lists.get(name, namespace);
       if (pod?.metadata.uid === uid && carriesProxy(pod)) return pod;
     }
-    try {
-      return await gate(namespace, () => client.get(PODS, { namespace, name }, { timeoutMs: TIMEOUT_MS, maxRetries: 0 }));
-    } catch (error) {
-      if (isStatus(error, "NotFound")) return undefined;
-      throw error;
-    }
+    return gate(namespace, () => getIfThere(client, PODS, { namespace, name }, { timeoutMs: TIMEOUT_MS, maxRetries: 0 }));
   }
 
   return async (caller, bytes) => {

@@ -50,7 +50,7 @@ export function createManagedCa(options: ManagedCaOptions): AuthoritySource {
 
   return {
     async refresh(signal) {
-      let secret = await getIfThere(client, SECRETS, ref, signal);
+      let secret = await getIfThere(client, SECRETS, ref, { signal });
       if (secret === undefined) {
         if (currentCa !== undefined && !isLeader()) return authorityOf(currentCa, settleMs);
         // The leader holds the trusted CA and is about to restore it.
@@ -86,7 +86,7 @@ export function createIsLed(options: Pick<ManagedCaOptions, "client" | "namespac
   const { client, namespace, name, clock } = options;
   let observation: Observation | undefined;
   return async (signal: AbortSignal): Promise<boolean> => {
-    const lease = await getIfThere(client, LEASES, { namespace, name }, signal);
+    const lease = await getIfThere(client, LEASES, { namespace, name }, { signal });
     if (lease === undefined) return false;
     observation = observe(observation, lease, clock.monotonicMs());
     return !mayTake(observation, "", clock.monotonicMs());

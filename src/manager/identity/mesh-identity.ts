@@ -4,10 +4,10 @@
 import { generateKeyPairSync } from "node:crypto";
 import { isIP } from "node:net";
 import type { KeyCertificate, LeafOptions } from "../../base/certificates.ts";
-import { backoffMs, type Clock, type Random, sleep, type Timer } from "../../base/clock.ts";
+import { backoffMs, sleep, type Timer } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { type Authority, type AuthoritySource, expiryOf, signLeaf } from "./authority.ts";
 
 export interface MeshIdentity extends Runnable {
@@ -38,12 +38,9 @@ export interface ManagerNames {
   readonly serverNames: readonly string[];
 }
 
-interface MeshIdentityOptions {
+interface MeshIdentityOptions extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly source: AuthoritySource;
   readonly names: ServerNames;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
 }
 
 const READ_MS = 60_000;

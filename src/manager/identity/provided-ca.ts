@@ -20,7 +20,7 @@ export function createProvidedCa(options: AuthorityOptions & { readonly client: 
   let trustPem = "";
 
   async function read(signal: AbortSignal): Promise<ProvidedCa> {
-    const secret = await getIfThere(client, SECRETS, { namespace, name }, signal);
+    const secret = await getIfThere(client, SECRETS, { namespace, name }, { signal });
     if (secret === undefined) throw new MeshError("CA_MISSING", `reading the CA: there is no Secret ${namespace}/${name} yet`);
     return parse(secret.data ?? {}, `Secret ${namespace}/${name}`);
   }

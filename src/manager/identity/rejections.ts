@@ -1,8 +1,7 @@
 // Counts every refused caller and logs few of them. Invariant: a flood writes one line a minute for each
 // reason and caller, and the number of callers is bounded.
-import type { Clock } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
-import { Counter, type Registry } from "../../base/metrics.ts";
+import { Counter } from "../../base/metrics.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 
 const QUIET_MS = 60_000;
 const MAX_CALLERS = 256;
@@ -21,18 +20,9 @@ const REASONS = [
 /** A label value of the metric. */
 export type Rejection = (typeof REASONS)[number];
 
-export interface Rejections {
-  /** @param who the address, or the pod if it is known */
-  reject(reason: Rejection, who: string, message: string): void;
-}
+export type Rejections = ReturnType<typeof createRejections>;
 
-interface RejectionsOptions {
-  readonly registry: Registry;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
-
-export function createRejections({ registry, clock, log }: RejectionsOptions): Rejections {
+export function createRejections({ registry, clock, log }: Pick<ProcessContext, "registry" | "clock" | "log">) {
   const counter = new Counter({
     name: "ctrlmesh_manager_rejected_identities_total",
     help: "Connections and calls that were refused because of their caller, by reason.",
@@ -44,7 +34,8 @@ export function createRejections({ registry, clock, log }: RejectionsOptions): R
   const quiet = new Map<string, { sinceMs: number; count: number }>();
   let unlogged = 0;
   return {
-    reject(reason, who, message) {
+    /** @param who the address, or the pod if it is known */
+    reject(reason: Rejection, who: string, message: string): void {
       counter.inc({ reason });
       const nowMs = clock.monotonicMs();
       const key = `${reason} ${who}`;

@@ -6,15 +6,13 @@ import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { createFairGate } from "../../base/fair-gate.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
+import type { PodRef } from "../../mesh/contract/messages.ts";
 import type { Rejection } from "./rejections.ts";
 
 export const TOKEN_AUDIENCE = "ctrlmesh";
 
-export interface PodIdentity {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-}
+/** As a token proves it. */
+export type PodIdentity = PodRef;
 
 export type TokenVerdict =
   | { readonly kind: "pod"; readonly pod: PodIdentity }
@@ -22,10 +20,7 @@ export type TokenVerdict =
   | { readonly kind: "wait"; readonly message: string }
   | { readonly kind: "refuse"; readonly reason: Rejection; readonly message: string };
 
-export interface TokenReviewer {
-  /** Never throws. @param address of the caller; the addresses take turns */
-  review(token: string, address: string): Promise<TokenVerdict>;
-}
+export type TokenReviewer = ReturnType<typeof createTokenReviewer>;
 
 interface TokenReviewerOptions {
   readonly client: Pick<KubeClient, "request">;
@@ -47,7 +42,7 @@ const MAX_TOKEN_LENGTH = 16_384;
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const USER = /^system:serviceaccount:([^:]+):[^:]+$/;
 
-export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOptions): TokenReviewer {
+export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOptions) {
   const entries = new BoundedMap<string, { readonly verdict: Promise<TokenVerdict>; untilMs: number }>(MAX_KNOWN);
   const gate = createFairGate(CONCURRENCY, MAX_WAITING);
 
@@ -60,7 +55,8 @@ export function createTokenReviewer({ client, clock, goodMs }: TokenReviewerOpti
   }
 
   return {
-    review(token, address) {
+    /** Never throws. @param address of the caller; the addresses take turns */
+    review(token: string, address: string): Promise<TokenVerdict> {
       if (token.length > MAX_TOKEN_LENGTH || !TOKEN.test(token)) {
         return Promise.resolve(refuse("bad-token", "the token is no service account token"));
       }

@@ -2,7 +2,6 @@
 // the pod. The volume's own CA file gets the mesh's CA, so a container that another webhook adds later trusts
 // it too.
 import { CA_CONFIG_MAP } from "../../api/injected-pod.ts";
-import type { Refusal } from "./injection.ts";
 import { CLUSTER_CA_CONFIG_MAP, isOurs, SERVICE_ACCOUNT_DIR } from "./names.ts";
 import { type Container, type PodSpec, theirContainers, type Volume, type VolumeSource } from "./pod-manifest.ts";
 
@@ -13,16 +12,16 @@ export function accessVolumes(spec: PodSpec): Volume[] {
   return (spec.volumes ?? []).filter(({ name }) => mounted.has(name));
 }
 
-export function accessRefusals(spec: PodSpec): Refusal[] {
+export function accessRefusals(spec: PodSpec): string[] {
   if (!spec.containers.some((each) => !isOurs(each) && accessMounts(each).length > 0)) {
-    const message = `no container mounts a service-account token at ${SERVICE_ACCOUNT_DIR}: leave automountServiceAccountToken unset, or mount a projected serviceAccountToken there`;
-    return [{ reason: "NoServiceAccountToken", message }];
+    return [
+      `no container mounts a service-account token at ${SERVICE_ACCOUNT_DIR}: leave automountServiceAccountToken unset, or mount a projected serviceAccountToken there`,
+    ];
   }
-  return accessVolumes(spec).flatMap((volume): Refusal[] => {
+  return accessVolumes(spec).flatMap((volume) => {
     if (volume.projected?.sources?.some(({ serviceAccountToken }) => serviceAccountToken !== undefined)) return [];
     const what = volume.secret === undefined ? "holds no projected token" : "is a Secret, whose token is not bound to the pod";
-    const message = `volume ${volume.name} at ${SERVICE_ACCOUNT_DIR} ${what}: it would still work after the pod is gone; use a projected serviceAccountToken`;
-    return [{ reason: "UnboundToken", message }];
+    return `volume ${volume.name} at ${SERVICE_ACCOUNT_DIR} ${what}: it would still work after the pod is gone; use a projected serviceAccountToken`;
   });
 }
 

@@ -11,7 +11,7 @@ import { accessWarnings } from "./api-access.ts";
 import { containerWarnings } from "./app-containers.ts";
 import { buildPod, ourVolumes } from "./build-pod.ts";
 import { dnsWarnings } from "./host-aliases.ts";
-import type { Injection, InjectionRequest, Refusal } from "./injection.ts";
+import type { Injection, InjectionRequest } from "./injection.ts";
 import { isOurs } from "./names.ts";
 import { type Plan, planInjection } from "./plan.ts";
 import { containersOf, type PodManifest, patchBetween, readPod, theirContainers } from "./pod-manifest.ts";
@@ -21,7 +21,7 @@ type App = InjectionRequest["apps"][number];
 
 export function injectPod(request: InjectionRequest): Injection {
   const read = readPod(request.pod);
-  if (!read.ok) return refused("the pod", [{ reason: "Unreadable", message: read.problem }]);
+  if (!read.ok) return refused("the pod", [read.problem]);
   const { pod } = read;
   const apps = request.apps.filter((app) => selects(app, pod));
   const [app] = apps;
@@ -43,7 +43,7 @@ function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injec
   const count = containersOf(pod.spec).length;
   if (count > MAX_CONTAINERS) {
     const message = `spec.containers and spec.initContainers have ${count} entries together, but at most ${MAX_CONTAINERS} are allowed`;
-    return refused(podText(request, pod), [{ reason: "Unreadable", message }]);
+    return refused(podText(request, pod), [message]);
   }
   const inForce = annotationsInForce(annotations, app.object.metadata.annotations, settings.defaults);
   const plan = planInjection(inForce, settings, pod.spec, app.spec?.webhook);
@@ -59,19 +59,15 @@ function injectFor(app: App, pod: PodManifest, request: InjectionRequest): Injec
 }
 
 // The validating webhook refuses such annotations too, but it may not have answered.
-function appRefusals({ ref, object }: App): Refusal[] {
+function appRefusals({ ref, object }: App): string[] {
   return [...appAnnotations(object.metadata)]
     .filter(({ path: [, annotation] }) => SHARED_ANNOTATIONS.includes(String(annotation)))
-    .map(({ path, message }) => {
-      const where = `${ref.kind} ${ref.name}: ${formatPath(["metadata", ...path])}`;
-      return { reason: "BadAnnotation", message: `${where}: ${message}` };
-    });
+    .map(({ path, message }) => `${ref.kind} ${ref.name}: ${formatPath(["metadata", ...path])}: ${message}`);
 }
 
-function severalApps(apps: readonly App[]): Refusal {
+function severalApps(apps: readonly App[]): string {
   const names = apps.map(({ ref }) => `${ref.kind} ${ref.name}`).sort();
-  const message = `${names.join(" and ")} both select it, and a pod belongs to one: remove one of them, or the label that one selects`;
-  return { reason: "SeveralApps", message };
+  return `${names.join(" and ")} both select it, and a pod belongs to one: remove one of them, or the label that one selects`;
 }
 
 function warningsOf({ metadata, spec }: PodManifest, plan: Plan): string[] {
@@ -113,11 +109,6 @@ function podText({ namespace }: InjectionRequest, { metadata }: PodManifest): st
   return `pod ${namespace}/${name}`;
 }
 
-function refused(what: string, refusals: readonly Refusal[], warnings: readonly string[] = []): Injection {
-  return {
-    kind: "refused",
-    reasons: [...new Set(refusals.map(({ reason }) => reason))],
-    message: `ctrlmesh: ${what} cannot be injected: ${refusals.map(({ message }) => message).join("; ")}`,
-    warnings,
-  };
+function refused(what: string, refusals: readonly string[], warnings: readonly string[] = []): Injection {
+  return { kind: "refused", message: `ctrlmesh: ${what} cannot be injected: ${refusals.join("; ")}`, warnings };
 }

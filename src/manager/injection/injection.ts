@@ -1,7 +1,8 @@
 // The request, the settings and the result of an injection.
+import type { JsonPatchOperation } from "../../kube/client/types.ts";
 import type { App } from "../apps/app.ts";
 import type { KnownCluster } from "../facts/cluster-facts.ts";
-import type { PatchOperation, PodManifest } from "./pod-manifest.ts";
+import type { PodManifest } from "./pod-manifest.ts";
 
 export interface InjectionRequest {
   readonly pod: unknown;
@@ -35,39 +36,14 @@ export type Injection =
       readonly app: string;
       readonly pod: PodManifest;
       /** The difference from the request's pod to this pod (RFC 6902). */
-      readonly patch: readonly PatchOperation[];
+      readonly patch: readonly JsonPatchOperation[];
       /** Sentences for the user. Clients show at least the first 120 characters of each. */
       readonly warnings: readonly string[];
     }
   /** No app selects the pod (`app` is undefined), or the pod is already injected. */
   | { readonly kind: "unchanged"; readonly app: string | undefined; readonly warnings: readonly string[] }
   /** Without a sidecar the pod would read and write everything. `message` starts with "ctrlmesh:". */
-  | {
-      readonly kind: "refused";
-      readonly reasons: readonly RefusalReason[];
-      readonly message: string;
-      readonly warnings: readonly string[];
-    };
-
-export interface Refusal {
-  readonly reason: RefusalReason;
-  readonly message: string;
-}
-
-/** A label value of a metric. */
-type RefusalReason =
-  | "Unreadable"
-  | "SeveralApps"
-  | "BadAnnotation"
-  | "InjectionUnwanted"
-  | "HostNetwork"
-  | "Windows"
-  | "NoServiceAccountToken"
-  | "UnboundToken"
-  | "PortTaken"
-  | "NameTaken"
-  | "ProxyUser"
-  | "NoServiceAddress";
+  | { readonly kind: "refused"; readonly message: string; readonly warnings: readonly string[] };
 
 const SERVICE_PORT = 5447;
 

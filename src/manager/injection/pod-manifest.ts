@@ -2,6 +2,7 @@
 // name are passed on, so a field of a later Kubernetes version is never lost.
 import { z } from "zod";
 import { formatProblem, validate } from "../../api/problems.ts";
+import type { JsonPatchOperation } from "../../kube/client/types.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { isOurs } from "./names.ts";
 
@@ -112,21 +113,16 @@ export function readPod(input: unknown): ReadPod {
   return { ok: true, pod: input as PodManifest }; // not zod's copy, which has another order of fields
 }
 
-/** An operation of a JSON Patch (RFC 6902). "add" also replaces a member of an object. */
-export type PatchOperation =
-  | { readonly op: "add"; readonly path: string; readonly value: unknown }
-  | { readonly op: "remove"; readonly path: string };
-
-/** One operation for each changed field of metadata and spec: short enough for the audit log. */
-export function patchBetween(before: PodManifest, after: PodManifest): PatchOperation[] {
+/** One operation for each changed field of metadata and spec: short enough for the audit log. "add" also replaces. */
+export function patchBetween(before: PodManifest, after: PodManifest): JsonPatchOperation[] {
   return [...between("/metadata", before.metadata, after.metadata), ...between("/spec", before.spec, after.spec)];
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function between(path: string, before: Fields, after: Fields): PatchOperation[] {
+function between(path: string, before: Fields, after: Fields): JsonPatchOperation[] {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...keys].sort().flatMap((key): PatchOperation[] => {
+  return [...keys].sort().flatMap((key): JsonPatchOperation[] => {
     const [was, is] = [before[key], after[key]];
     if (isDeepEqual(was, is)) return [];
     const at = `${path}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;

@@ -6,51 +6,42 @@ import { formatProblem } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { accessRefusals } from "./api-access.ts";
 import { egressRefusal } from "./app-containers.ts";
-import type { Refusal } from "./injection.ts";
 import { isIptablesContainer, isProxyContainer, isReservedEnv } from "./mesh-containers.ts";
 import { ALIAS_PORT, API_PORT, EGRESS_PORT, isOurs, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import { type Container, containersOf, type PodSpec, theirContainers, type Volume } from "./pod-manifest.ts";
 import { proxiedServer } from "./webhook-port.ts";
 
-export function annotationRefusals(annotations: Annotations | undefined): Refusal[] {
-  const problems = podAnnotationProblems(annotations, isReservedEnv).map(
-    (problem): Refusal => ({ reason: "BadAnnotation", message: formatProblem(problem) }),
-  );
+export function annotationRefusals(annotations: Annotations | undefined): string[] {
+  const problems = podAnnotationProblems(annotations, isReservedEnv).map(formatProblem);
   if (annotationValue(annotations, "inject") !== "false" || problems.length > 0) return problems;
-  const message = `${annotationKey("inject")} is "false", but a pod of an app without a proxy would own every namespace and stop every rollout; let the app not select it instead`;
-  return [{ reason: "InjectionUnwanted", message }];
+  return [
+    `${annotationKey("inject")} is "false", but a pod of an app without a proxy would own every namespace and stop every rollout; let the app not select it instead`,
+  ];
 }
 
 /** @param volumes those that the plan adds */
-export function specRefusals(spec: PodSpec, plan: Plan, volumes: readonly Volume[]): Refusal[] {
+export function specRefusals(spec: PodSpec, plan: Plan, volumes: readonly Volume[]): string[] {
   return [
     ...nodeRefusals(spec),
     ...accessRefusals(spec),
     ...portRefusals(spec, plan),
     ...nameRefusals(spec, plan, volumes),
     ...iptablesRefusals(spec, plan),
-    ...egressRefusals(spec, plan),
+    ...[egressRefusal(containersOf(spec), plan)].filter((problem) => problem !== undefined),
   ];
 }
 
-function* egressRefusals(spec: PodSpec, plan: Plan): Iterable<Refusal> {
-  const message = egressRefusal(containersOf(spec), plan);
-  if (message !== undefined) yield { reason: "Unreadable", message };
-}
-
-function* nodeRefusals({ hostNetwork, os, nodeSelector }: PodSpec): Iterable<Refusal> {
+function* nodeRefusals({ hostNetwork, os, nodeSelector }: PodSpec): Iterable<string> {
   if (hostNetwork === true) {
-    const message =
-      "spec.hostNetwork is true: its proxy would listen on the node's own loopback, for every process there; remove hostNetwork";
-    yield { reason: "HostNetwork", message };
+    const why = "its proxy would listen on the node's own loopback, for every process there";
+    yield `spec.hostNetwork is true: ${why}; remove hostNetwork`;
   }
-  if (os?.name === "windows" || nodeSelector?.["kubernetes.io/os"] === "windows") {
-    yield { reason: "Windows", message: "it runs on Windows, for which there is no proxy" };
-  }
+  if (os?.name === "windows" || nodeSelector?.["kubernetes.io/os"] === "windows")
+    yield "it runs on Windows, for which there is no proxy";
 }
 
-function portRefusals(spec: PodSpec, { hostAliases, egress }: Plan): Refusal[] {
+function portRefusals(spec: PodSpec, { hostAliases, egress }: Plan): string[] {
   const taken: Readonly<Record<number, string>> = {
     [HEALTH_PORT]: "health and metrics",
     [API_PORT]: "the API server",
@@ -62,10 +53,10 @@ function portRefusals(spec: PodSpec, { hostAliases, egress }: Plan): Refusal[] {
   return theirContainers(spec).flatMap(({ name, ports = [] }) =>
     ports
       .filter(({ containerPort, protocol = "TCP" }) => protocol === "TCP" && taken[containerPort] !== undefined)
-      .map(({ containerPort }): Refusal => {
-        const message = `container ${name} declares port ${containerPort}, which the proxy needs for ${taken[containerPort]}`;
-        return { reason: "PortTaken", message };
-      }),
+      .map(
+        ({ containerPort }) =>
+          `container ${name} declares port ${containerPort}, which the proxy needs for ${taken[containerPort]}`,
+      ),
   );
 }
 
@@ -86,19 +77,16 @@ function nameRefusals(
   const others = volumes
     .filter((ours) => theirs.some((each) => each.name === ours.name && !isDeepEqual(each, ours)))
     .map(({ name }) => `volume ${name} has a name of the mesh and differs from what the mesh adds; remove or rename it`);
-  return [...strangers, ...others].map((message): Refusal => ({ reason: "NameTaken", message }));
+  return [...strangers, ...others];
 }
 
 // The redirection distinguishes the proxy's connections from the operator's by their user.
-function* iptablesRefusals(spec: PodSpec, { mode, settings }: Plan): Iterable<Refusal> {
+function* iptablesRefusals(spec: PodSpec, { mode, settings }: Plan): Iterable<string> {
   if (mode !== "iptables") return;
-  if (settings.kubernetesService.ips.length === 0) {
-    const message = "iptables mode needs the addresses of the Service default/kubernetes, which the manager has not seen yet";
-    yield { reason: "NoServiceAddress", message };
-  }
+  if (settings.kubernetesService.ips.length === 0)
+    yield "iptables mode needs the addresses of the Service default/kubernetes, which the manager has not seen yet";
   for (const { name, securityContext } of theirContainers(spec)) {
     if ((securityContext?.runAsUser ?? spec.securityContext?.runAsUser) !== PROXY_UID) continue;
-    const message = `container ${name} runs as user ${PROXY_UID}, which is the proxy's user and bypasses the redirection; use another user`;
-    yield { reason: "ProxyUser", message };
+    yield `container ${name} runs as user ${PROXY_UID}, which is the proxy's user and bypasses the redirection; use another user`;
   }
 }

@@ -85,7 +85,10 @@ describe("the names of the operator's webhook port", () => {
 
   it("need port 5445 free", () => {
     const ports = [NAMED, { name: "x", containerPort: 5445 }];
-    expect(inject(podWith({ ports }))).toMatchObject({ kind: "refused", reasons: ["PortTaken"] });
+    expect(inject(podWith({ ports }))).toMatchObject({
+      kind: "refused",
+      message: expect.stringContaining("declares port 5445, which the proxy needs for admission webhooks"),
+    });
   });
 });
 

@@ -48,29 +48,25 @@ export function judgeLabels({ total, labelled, policy, isListed, optedOut, failu
   return stateOf("Complete", `all ${total} are labelled`);
 }
 
-export interface LabelStates {
-  /** Undefined if nothing is known yet. */
-  get(of: GroupResource, family: Family): LabelState | undefined;
-  /** @param state undefined if the resource is not labelled any more */
-  set(of: GroupResource, state: LabelState | undefined): void;
-  onChange(listener: (of: GroupResource) => void): void;
-}
+export type LabelStates = ReturnType<typeof createLabelStates>;
 
-export function createLabelStates(families: LabelFamilies): LabelStates {
+export function createLabelStates(families: LabelFamilies) {
   const states = new Map<string, LabelState>();
   const listeners: ((of: GroupResource) => void)[] = [];
   return {
-    get(of, family) {
+    /** Undefined if nothing is known yet. */
+    get(of: GroupResource, family: Family): LabelState | undefined {
       if (mayLabel(families, family, of)) return states.get(resourceName(of));
       return { total: 0, labelled: 0, reason: "NotAllowed", message: whyNotLabelled(family, of) };
     },
-    set(of, state) {
+    /** @param state undefined if the resource is not labelled any more */
+    set(of: GroupResource, state: LabelState | undefined): void {
       const before = states.get(resourceName(of));
       if (state === undefined) states.delete(resourceName(of));
       else states.set(resourceName(of), state);
       const isSame = before?.reason === state?.reason && before?.message === state?.message;
       if (!isSame) for (const listener of listeners) listener(of);
     },
-    onChange: (listener) => void listeners.push(listener),
+    onChange: (listener: (of: GroupResource) => void): void => void listeners.push(listener),
   };
 }

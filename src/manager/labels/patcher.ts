@@ -25,20 +25,10 @@ interface Attempt {
   readonly failure?: string;
 }
 
-interface Patcher {
-  /**
-   * Patches some of these objects, for about a second. Returns the time until the next call, if one is due.
-   * @throws the signal's reason if it fires
-   */
-  patch(resource: Resource, all: readonly MissingLabels[], signal: AbortSignal): Promise<number | undefined>;
-  failureOf(resource: Resource, all: readonly MissingLabels[]): string | undefined;
-  forget(resource: Resource): void;
-}
-
 const SHOWN_MS = 5_000;
 const AFTER_FAILURE_MS = 30_000;
 
-export function createPatcher({ client, perSecond, clock }: PatcherOptions): Patcher {
+export function createPatcher({ client, perSecond, clock }: PatcherOptions) {
   /** By resource, then by the uid of the object. */
   const attempts = new Map<string, Map<string, Attempt>>();
   let freeAtMs = 0;
@@ -73,7 +63,11 @@ export function createPatcher({ client, perSecond, clock }: PatcherOptions): Pat
   }
 
   return {
-    async patch(resource, all, signal) {
+    /**
+     * Patches some of these objects, for about a second. Returns the time until the next call, if one is due.
+     * @throws the signal's reason if it fires
+     */
+    async patch(resource: Resource, all: readonly MissingLabels[], signal: AbortSignal): Promise<number | undefined> {
       const due = all.filter(({ object }) => waitOf(resource, object) === 0);
       const uids = new Set(all.map(({ object }) => object.metadata.uid ?? ""));
       const made = new Map([...attemptsOf(resource)].filter(([uid]) => uids.has(uid)));
@@ -85,10 +79,10 @@ export function createPatcher({ client, perSecond, clock }: PatcherOptions): Pat
       const waits = all.map(({ object }) => waitOf(resource, object));
       return waits.length === 0 ? undefined : Math.max(1, Math.min(...waits));
     },
-    failureOf(resource, all) {
+    failureOf(resource: Resource, all: readonly MissingLabels[]): string | undefined {
       const made = attemptsOf(resource);
       return all.map(({ object }) => made.get(object.metadata.uid ?? "")?.failure).find((failure) => failure !== undefined);
     },
-    forget: (resource) => void attempts.delete(resourceName(resource)),
+    forget: (resource: Resource): void => void attempts.delete(resourceName(resource)),
   };
 }

@@ -1,8 +1,7 @@
 // Labels the objects of one resource for families with `labelObjects`: writes its policy, watches its objects
 // and patches those without labels. Level-based: the next leader lists the objects again.
-import type { Clock, Random } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { metadataOnly, type Resource, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_ADMISSION_POLICIES } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -17,7 +16,7 @@ import { judgeLabels, type LabelReason, type LabelState, type LabelStates } from
 import { createPatcher, type MissingLabels } from "./patcher.ts";
 import { isNamespaces, isOptedOut, LABEL_KEYS, missingLabels } from "./right-labels.ts";
 
-interface LabelsReconcilerOptions {
+interface LabelsReconcilerOptions extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly client: Pick<KubeClient, "list" | "watch" | "create" | "patch" | "delete" | "request">;
   readonly namespaces: Pick<Store<KubeObject>, "list" | "get">;
   /** Undefined until the policies are listed. The first call begins to list them. */
@@ -26,9 +25,6 @@ interface LabelsReconcilerOptions {
   readonly states: LabelStates;
   readonly enqueue: (of: GroupResource) => void;
   readonly perSecond: number;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
 }
 
 interface Labelling {

@@ -4,7 +4,7 @@
 
 import { carriesProxy, INJECTED_LABEL, takesReviews } from "../../api/injected-pod.ts";
 import type { Pod } from "../../kube/client/resources.ts";
-import { PEERS, type PeersResource, type PodPeer, peersDigest } from "../../mesh/contract/peer-type.ts";
+import { PEERS, type PeersResource, type PodPeer } from "../../mesh/contract/peer-type.ts";
 import { acceptsType } from "../../mesh/contract/resource-type.ts";
 import { type FactsOf, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { type Controller, controllerOf } from "../../runtime/controller.ts";
@@ -37,7 +37,7 @@ function createPeersReconciler({ apps, pods, registry, clock }: PeersControllerO
       if (app?.spec?.webhook === undefined || podList === undefined) return {};
       const peers = appPeers(app, podList, registry.facts);
       // One object for all proxies, so that it is encoded once.
-      const resource: PeersResource = { version: Math.max(1, clock.now()), digest: peersDigest(peers), peers };
+      const resource: PeersResource = { version: Math.max(1, clock.now()), digest: PEERS.digest({ peers }), peers };
       for (const peer of peers) {
         const key = podKey(peer);
         if (registry.facts(key)?.capabilities.has(acceptsType(PEERS.name))) registry.publish(key, PEERS, resource);

@@ -2,7 +2,7 @@
 // hold is the share that it has reported, or any share that was sent to it since. So a budget is never dealt
 // twice, whatever is lost on the way; a proxy that reports nothing keeps what it has.
 import type { Clock } from "../../base/clock.ts";
-import { BUDGET, type BudgetShare, budgetDigest, MAX_SHARES } from "../../mesh/contract/budget-type.ts";
+import { BUDGET, type BudgetShare, MAX_SHARES } from "../../mesh/contract/budget-type.ts";
 import type { ShareStateMessage } from "../../mesh/contract/messages.ts";
 import { acceptsType } from "../../mesh/contract/resource-type.ts";
 import { type PodKey, type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
@@ -88,7 +88,7 @@ export function createBudgets({ registry, clock }: BudgetsOptions) {
     // A proxy that is away cannot use a larger share, and learns of a smaller one when it comes back.
     if (facts.shares === null || !facts.connected || !takesShares(facts)) return [];
     if (last === undefined ? shares.length + facts.shares.shares.length === 0 : isSame(shares, last.shares)) return [];
-    const digest = budgetDigest(shares);
+    const digest = BUDGET.digest({ shares });
     const version = Math.max(1, clock.now(), (last?.version ?? 0) + 1, facts.shares.version + 1);
     registry.publish(key, BUDGET, { version, digest, shares });
     return [{ version, shares: new Map(shares.map((share) => [ruleKey(share), share.millionths])) }];

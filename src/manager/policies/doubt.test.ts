@@ -61,14 +61,6 @@ describe("a manager that has restarted and finds an invalid object that was in f
     await world.reconcile();
     expect(late.inForce).toEqual(["night/slow"]);
   });
-
-  it("leaves a proxy of an older version as it is, since that would drop the rules of the invalid object (D3)", async () => {
-    const older = world.pod("shop-9", "shop", createPolicyProxy([]));
-    await begin();
-    world.remove("FaultInjection", "night");
-    await world.reconcile();
-    expect(older.inForce).toEqual(["night/slow", "old/delete-pods"]);
-  });
 });
 
 describe("a pod whose app is deleted", () => {

@@ -56,8 +56,8 @@ export function modeOf({ off, rules: { limits, faults, egress } }: Policy): Mode
   return [...limits, ...faults, ...egress].some(({ mode }) => mode === "Shadow") ? "Shadow" : "Enforce";
 }
 
-export function isEnforced({ isSynced, isLost, lacksEgress, keptBecause, heldBy }: TargetFacts): boolean {
-  return isSynced && !isLost && !lacksEgress && keptBecause === "" && heldBy === "";
+export function isEnforced({ isSynced, isLost, lacksEgress, keptBecause }: TargetFacts): boolean {
+  return isSynced && !isLost && !lacksEgress && keptBecause === "";
 }
 
 export function accepted({ problems, policy, specHash, targets, now }: ConditionFacts): State<"Accepted"> {
@@ -135,8 +135,8 @@ const LATE = [
   { status: "Unknown", reason: "ProxyDisconnected" },
 ] as const;
 
-function lateRank({ isSynced, keptBecause, lacksEgress, heldBy }: TargetFacts): number {
-  if (!isSynced || heldBy !== "") return 0;
+function lateRank({ isSynced, keptBecause, lacksEgress }: TargetFacts): number {
+  if (!isSynced) return 0;
   if (keptBecause !== "") return 1;
   return lacksEgress ? 2 : 3;
 }
@@ -146,10 +146,9 @@ const LOST = "the proxy has not been connected for over a minute: it keeps its r
 
 /** "" if the proxy enforces the newest rules. */
 export function targetMessage(target: TargetFacts): string {
-  const { problems, isSynced, isConnected, isLost, isLeftOut, lacksEgress, keptBecause, heldBy } = target;
+  const { problems, isSynced, isConnected, isLost, isLeftOut, lacksEgress, keptBecause } = target;
   if (isLeftOut) return "there is no room for this policy in the pod: the condition Accepted has the bounds";
   if (problems.length > 0) return `refused: ${plainTexts(problems).join("; ")}`;
-  if (heldBy !== "") return `its version keeps all its rules as they are, since ${heldBy}`;
   if (keptBecause !== "") return `keeps the rules of this policy that it has, since ${keptBecause}`;
   if (isLost) return LOST;
   if (isSynced) return lacksEgress ? NO_EGRESS : "";

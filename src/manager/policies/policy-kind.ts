@@ -6,6 +6,7 @@ import type { Resource } from "../../kube/client/resource.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { MAX_SHARES } from "../../mesh/contract/budget-type.ts";
+import type { PodRef } from "../../mesh/contract/messages.ts";
 import {
   type FaultRule,
   type LimitRule,
@@ -20,10 +21,7 @@ export interface PolicyObject extends KubeObject {
 }
 
 /** A pod that carries a proxy. */
-export interface TargetPod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
+export interface TargetPod extends PodRef {
   readonly ip: string;
   readonly labels: Labels;
   /** The app of its proxy; "" if it is not known. */

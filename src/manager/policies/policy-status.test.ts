@@ -197,15 +197,6 @@ describe("the status of a policy", () => {
     expect(condition({ targets: [target("a", { isConnected: false })] }, "Synced")).toMatchObject({ status: "True" });
   });
 
-  it("names the object for which a proxy of an older version keeps all its rules (D3)", () => {
-    const heldBy = "CircuitBreaker old is not valid, and this manager has not seen its earlier spec";
-    expect(condition({ targets: [target("a", { isSynced: false, heldBy })] }, "Synced")).toMatchObject({
-      status: "False",
-      reason: "ProxiesBehind",
-      message: `0 of 1 proxies enforce these rules; pod a: its version keeps all its rules as they are, since ${heldBy}`,
-    });
-  });
-
   it("says of an invalid spec that a new manager has not seen valid what proxies keep (D3)", () => {
     const facts = { problems: [{ path: "spec", message: "required" }], policy: undefined };
     expect(condition(facts, "Accepted")?.message).toBe(

@@ -71,7 +71,7 @@ function setUp() {
     facts: (pod: string) =>
       ({
         ...NO_REPORTS,
-        capabilities: new Set(pod === "shop/old-0" ? [] : ["type:policy", "policy-keep"]),
+        capabilities: new Set(pod === "shop/old-0" ? [] : ["type:policy"]),
         connected: true,
         acknowledged: routes.has(pod) ? { app: { name: routes.get(pod) } } : undefined,
         problems: {},

@@ -2,20 +2,22 @@
 // Invariants: a status that cannot be written delays no policy, since publishing waits for no write; a
 // namespace with many policies and pods delays the others only by slices of time.
 import { KUSIONSTACK_FINALIZER } from "../../api/kusionstack-keys.ts";
+import { BoundedMap } from "../../base/bounded-map.ts";
+import type { Clock } from "../../base/clock.ts";
 import { createFairTurns, mapInSlices } from "../../base/fair-turns.ts";
 import type { Pod } from "../../kube/client/resources.ts";
-import { KEEPS_RULES, POLICY } from "../../mesh/contract/policy-type.ts";
+import { POLICY } from "../../mesh/contract/policy-type.ts";
 import { acceptsType } from "../../mesh/contract/resource-type.ts";
-import { type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
+import { type PodKey, podKey } from "../../mesh/handover/proxy-facts.ts";
 import { hasFinalizer, setFinalizer } from "../../runtime/finalizer.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { Apps } from "../apps/app.ts";
 import type { ManagerContext } from "../context/manager-context.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
+import { LOST_AFTER_MS } from "../status/facts.ts";
 import { createAcceptedPolicies, type KnownPolicy } from "./accepted-policies.ts";
 import { createBudgets } from "./budgets.ts";
-import { createLostProxies } from "./lost-proxies.ts";
 import { type PodPolicies, podPolicies, targetPod } from "./pod-policies.ts";
 import type { PolicyKind, PolicyObject } from "./policy-kind.ts";
 import type { ProxyPolicies } from "./target-facts.ts";
@@ -36,17 +38,14 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
   const accepted = createAcceptedPolicies();
   const budgets = createBudgets(options);
   const turns = createFairTurns({ clock });
-  const lost = createLostProxies({ clock });
+  const lostInMs = createLostProxies(clock);
   const writeStatus = createPolicyStatusWriter(options);
 
-  const publish = (own: PodPolicies) => {
-    const { pod, policies, digest, keeps } = own;
+  const publish = ({ pod, policies, digest, keeps }: PodPolicies) => {
     const key = podKey(pod);
-    const facts = registry.facts(key);
-    if (keepsAll(own, facts)) return;
     // A proxy of an older version serves on as long as no policy is for its pod.
     const isEmpty = policies.limits.length + policies.faults.length + policies.egress.length === 0;
-    if (isEmpty && !facts?.capabilities.has(acceptsType(POLICY.name))) return;
+    if (isEmpty && !registry.facts(key)?.capabilities.has(acceptsType(POLICY.name))) return;
     registry.publish(key, POLICY, { ...policies, keep: [...keeps.keys()], version: Math.max(1, clock.now()), digest });
   };
 
@@ -71,8 +70,7 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
       const proxies = published.flat().map((policies): ProxyPolicies => {
         const key = podKey(policies.pod);
         const facts = registry.facts(key);
-        const lostInMs = lost.lostInMs(key, facts?.connected === true);
-        return { ...policies, facts, lostInMs, isHeld: keepsAll(policies, facts) };
+        return { ...policies, facts, lostInMs: lostInMs(key, facts?.connected === true) };
       });
       await budgets.deal(namespace, known, proxies, (items, work) => mapInSlices(items, work, slices));
       const write = async (policy: KnownPolicy) => {
@@ -86,9 +84,22 @@ export function createPoliciesReconciler(options: PoliciesReconcilerOptions): Re
   };
 }
 
-/** A proxy of an older version cannot keep the rules of single objects, so it gets no set while there is doubt. */
-function keepsAll({ keeps }: PodPolicies, facts: ProxyFacts | undefined): boolean {
-  return keeps.size > 0 && facts?.capabilities.has(KEEPS_RULES) === false && facts.policies.digest !== "";
+/** The time of a pod that is forgotten begins again. */
+const MAX_PODS = 65_536;
+
+/**
+ * Milliseconds until a proxy counts as lost, 0 if it does; undefined if it is connected. The time is longer than a failover
+ * of the manager, so a failover changes no status.
+ */
+function createLostProxies(clock: Clock): (pod: PodKey, isConnected: boolean) => number | undefined {
+  const sinceMs = new BoundedMap<PodKey, number>(MAX_PODS);
+  return (pod, isConnected) => {
+    const now = clock.monotonicMs();
+    const since = sinceMs.get(pod) ?? now;
+    if (isConnected) sinceMs.delete(pod);
+    else sinceMs.set(pod, since);
+    return isConnected ? undefined : Math.max(0, since + LOST_AFTER_MS - now);
+  };
 }
 
 function oldestFirst({ metadata: a }: Pod, { metadata: b }: Pod): number {

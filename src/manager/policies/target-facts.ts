@@ -1,10 +1,10 @@
 // What is known about a policy in one of its pods. Pure. Invariant: as long as a proxy has not reported to
 // this manager, the status keeps what an earlier manager wrote about the pod.
 import { MAX_RULE_SNAPSHOTS, type PolicyStatus, type RuleSnapshot, type TargetStatus } from "../../api/policy-status.ts";
-import type { RuleStateMessage } from "../../mesh/contract/messages.ts";
+import type { RuleStateMessage, UnnamedLockMessage } from "../../mesh/contract/messages.ts";
 import { POLICY } from "../../mesh/contract/policy-type.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
-import { mayLimitLock } from "./lock-notes.ts";
+import type { FaultRule, LimitRule, PolicySet, ResourceRule } from "../../policy/policy.ts";
 import type { PodPolicies } from "./pod-policies.ts";
 import { needsEgress, type Policy } from "./policy-kind.ts";
 
@@ -22,8 +22,6 @@ export interface TargetFacts {
   readonly lacksEgress: boolean;
   /** Why the proxy keeps the rules of this policy as it has them, in words; "" if it does not. */
   readonly keptBecause: string;
-  /** The doubt for which a proxy of an older version keeps all its rules, in words; "" for none. */
-  readonly heldBy: string;
   /** A lock of the operator that the policy limits, in words; "" for none. */
   readonly limitedLock: string;
   /** The digest of the policies that the proxy enforces; "" if it has reported none. */
@@ -38,13 +36,11 @@ export interface ProxyPolicies extends PodPolicies {
   readonly facts: ProxyFacts | undefined;
   /** Milliseconds until the proxy counts as lost, 0 if it does; undefined if it is connected. */
   readonly lostInMs: number | undefined;
-  /** The proxy gets no set, since there is doubt about a part and its version cannot keep single rules. */
-  readonly isHeld: boolean;
 }
 
 /** @param uid of the policy's object */
 export function targetFacts(
-  { pod, digest, leftOut, keeps, facts, lostInMs, isHeld }: ProxyPolicies,
+  { pod, digest, leftOut, keeps, facts, lostInMs }: ProxyPolicies,
   uid: string,
   policy: Policy | undefined,
   previous: PolicyStatus | undefined,
@@ -66,8 +62,7 @@ export function targetFacts(
     isLeftOut: leftOut.has(uid),
     lacksEgress: policy !== undefined && needsEgress(policy.rules) && !pod.hasEgress,
     keptBecause: keeps.get(uid) ?? "",
-    heldBy: isHeld ? [...keeps.values()].join("; ") : "",
-    limitedLock: policy === undefined ? "" : mayLimitLock(policy.rules, facts?.unnamedLock),
+    limitedLock: policy === undefined ? "" : limitedLock(policy.rules, facts?.unnamedLock),
     enforced,
     problems: facts?.problems[POLICY.name] ?? [],
     rules: last?.limitingSnapshots ?? ruleSnapshots(isSynced && hasAllOpen ? policy : undefined, reported),
@@ -113,4 +108,23 @@ function snapshotOf({ rule, opened, halfOpen, sinceMs, cause }: RuleStateMessage
     ...(cause !== "" && { cause }),
     lastTransitionTime: new Date(sinceMs).toISOString(),
   };
+}
+
+/** The requests that keep a lock. */
+const LOCK_VERBS = ["get", "create", "update", "patch"];
+
+/**
+ * The lock of the operator that the rules limit, in words; "" for none. Exempt are a Lease in the namespace of the pods,
+ * and a lock that the app names.
+ */
+function limitedLock({ limits, faults }: PolicySet, lock: UnnamedLockMessage | null | undefined): string {
+  if (lock === null || lock === undefined || lock.resource.startsWith("leases")) return "";
+  const isHit = ({ match }: LimitRule | FaultRule) => match.resources.some((rule) => isAbout(rule, lock.resource));
+  return [...limits, ...faults].some(isHit) ? `${lock.resource} ${lock.lockName}` : "";
+}
+
+/** ConfigMaps and Endpoints are of the core group. */
+function isAbout({ apiGroups, resources, verbs }: ResourceRule, resource: string): boolean {
+  const has = (list: readonly string[], ...texts: readonly string[]) => list.some((each) => each === "*" || texts.includes(each));
+  return has(apiGroups, "") && has(resources, resource) && has(verbs, ...LOCK_VERBS);
 }

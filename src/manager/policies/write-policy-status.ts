@@ -4,10 +4,10 @@ import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { PolicyStatus } from "../../api/policy-status.ts";
 import { BoundedMap } from "../../base/bounded-map.ts";
+import type { FaultRule } from "../../policy/policy.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { ManagerContext } from "../context/manager-context.ts";
 import type { KnownPolicy } from "./accepted-policies.ts";
-import { nextFaultChangeMs } from "./fault-times.ts";
 import { policyEvents } from "./policy-events.ts";
 import type { Policy, PolicyObject } from "./policy-kind.ts";
 import { policyStatus } from "./policy-status.ts";
@@ -17,8 +17,6 @@ import { type ProxyPolicies, targetFacts } from "./target-facts.ts";
 export const STATUS_EVERY_MS = 1_000;
 /** A status whose time is forgotten may be written a moment earlier. */
 const MAX_TIMES = 16_384;
-
-export type PolicyStatusWriter = ReturnType<typeof createPolicyStatusWriter>;
 
 export function createPolicyStatusWriter({ client, events, clock }: Pick<ManagerContext, "client" | "events" | "clock">) {
   /** When each status was last written, by uid. */
@@ -64,8 +62,19 @@ function isTarget({ pod, facts }: ProxyPolicies, uid: string, policy: Policy | u
 function nextChangeMs(policy: Policy | undefined, proxies: readonly ProxyPolicies[], nowMs: number): number | undefined {
   const endMs = (policy?.endsMs ?? 0) - nowMs;
   const lostMs = proxies.flatMap(({ lostInMs = 0 }) => (lostInMs > 0 ? [lostInMs] : []));
-  const times = [...(endMs > 0 ? [endMs] : []), ...lostMs, ...nextFaultChangeMs(policy?.rules.faults ?? [], nowMs)];
+  const times = [...(endMs > 0 ? [endMs] : []), ...lostMs, ...nextFaultChangesMs(policy?.rules.faults ?? [], nowMs)];
   return times.length === 0 ? undefined : Math.min(...times);
+}
+
+const DAY_MS = 86_400_000;
+
+/** Milliseconds until the next edge of each window; on some days nothing changes there. */
+function nextFaultChangesMs(faults: readonly FaultRule[], nowMs: number): number[] {
+  return faults.flatMap(({ effective }) => {
+    if (effective === undefined) return [];
+    const edges = [effective.startSecond, effective.endSecond];
+    return edges.map((second) => DAY_MS - ((((nowMs - second * 1_000) % DAY_MS) + DAY_MS) % DAY_MS));
+  });
 }
 
 /** A status that differs in its time alone is not new. */

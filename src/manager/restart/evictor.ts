@@ -49,13 +49,7 @@ interface EvictionRequest {
   readonly why?: string;
 }
 
-export interface Evictor {
-  /** The part's last attempt, if it was for the pod with this uid. */
-  attemptOn(app: Request, uid: string, by: EvictedBy): Attempt | undefined;
-  /** Undefined if this replica no longer leads. @throws the signal's reason if it fires */
-  evict(request: EvictionRequest, signal: AbortSignal): Promise<Attempt | undefined>;
-  forget(app: Request): void;
-}
+export type Evictor = ReturnType<typeof createEvictor>;
 
 export interface EvictorOptions {
   readonly client: Pick<KubeClient, "createSubresource">;
@@ -74,7 +68,7 @@ export const BELIEVED_MS = 10_000;
 const RETRY = { baseMs: 1_000, maxMs: 15_000 };
 const DOUBTED_MS = 5_000;
 
-export function createEvictor(options: EvictorOptions): Evictor {
+export function createEvictor(options: EvictorOptions) {
   const { client, pods, events, isLeader = () => true, clock, random = systemRandom, log } = options;
   const attemptsBy = { restart: new Map<string, Attempt>(), rollout: new Map<string, Attempt>() };
 
@@ -92,8 +86,13 @@ export function createEvictor(options: EvictorOptions): Evictor {
   }
 
   return {
+    /** The part's last attempt, if it was for the pod with this uid. */
     attemptOn,
-    async evict({ app, by, source, pod: { name, uid }, why }, signal) {
+    /** Undefined if this replica no longer leads. @throws the signal's reason if it fires */
+    async evict(
+      { app, by, source, pod: { name, uid }, why }: EvictionRequest,
+      signal: AbortSignal,
+    ): Promise<Attempt | undefined> {
       // The process may have been stopped since the record was written, and may have lost the lease.
       if (!isLeader()) return undefined;
       const attempts = attemptsBy[by];
@@ -121,7 +120,7 @@ export function createEvictor(options: EvictorOptions): Evictor {
       }
       return answered;
     },
-    forget(app) {
+    forget(app: Request): void {
       for (const attempts of Object.values(attemptsBy)) attempts.delete(formatRequest(app));
     },
   };

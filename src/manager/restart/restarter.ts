@@ -4,7 +4,7 @@
 import type { AppStatus, RestartStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { AppPod } from "../../mesh/handover/app-pod.ts";
@@ -21,7 +21,7 @@ import { restartPods } from "./restart-pods.ts";
 import { type RestartRecord, SETTLE_MS } from "./restart-record.ts";
 import { haveAllWanted } from "./workloads.ts";
 
-export interface RestarterOptions {
+export interface RestarterOptions extends Pick<ProcessContext, "clock" | "log"> {
   readonly client: Pick<KubeClient, "request">;
   readonly evictor: Evictor;
   readonly pods: Pick<PodLists, "get">;
@@ -30,8 +30,6 @@ export interface RestarterOptions {
   readonly onAnswer?: (app: Request) => void;
   /** How long the need for a restart must last before a roll begins, in milliseconds; default 20,000. */
   readonly settleMs?: number;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 interface AppRestartFacts extends Pick<RestartFacts, "previous" | "isPaused" | "words" | "hasLock"> {
@@ -41,24 +39,14 @@ interface AppRestartFacts extends Pick<RestartFacts, "previous" | "isPaused" | "
   readonly plan: Pick<AppPlan, "rulesFor" | "subsets" | "desired" | "isDissolving">;
 }
 
-interface Restarter {
-  /** The caller writes the record of the step into the status before it carries the step out. */
-  next(facts: AppRestartFacts, signal: AbortSignal): Promise<RestartStep>;
-  /**
-   * Returns when to plan again, before an eviction is answered, which `onAnswer` reports.
-   * @param app with the source object, for its events
-   * @param signal aborts the eviction even after the return
-   */
-  carryOut(app: { readonly ref: Request; readonly object: KubeObject }, step: RestartStep, signal: AbortSignal): Result;
-  forget(app: Request): void;
-}
+type Restarter = ReturnType<typeof createRestarter>;
 
 // A workload usually creates the new pod within milliseconds. After this time it may want no new pod.
 const SHORT_MS = 10_000;
 // The time for a workload that is not known, if its subset has no pod left.
 const EMPTY_MS = 60_000;
 
-export function createRestarter(options: RestarterOptions): Restarter {
+export function createRestarter(options: RestarterOptions) {
   const { client, evictor, pods: store, events, clock, log, onAnswer = () => {} } = options;
   const recentRestarts = createRecentRestarts(clock);
   // A rollout may evict the same pod.
@@ -113,7 +101,8 @@ export function createRestarter(options: RestarterOptions): Restarter {
   }
 
   return {
-    async next(facts, signal) {
+    /** The caller writes the record of the step into the status before it carries the step out. */
+    async next(facts: AppRestartFacts, signal: AbortSignal): Promise<RestartStep> {
       const { app, previous } = facts;
       const planned = planFacts(facts);
       const step = planRestart(planned);
@@ -126,7 +115,16 @@ export function createRestarter(options: RestarterOptions): Restarter {
       const believedMs = endsUntilMs(app, step.record.uid) - planned.nowMs;
       return believedMs > 0 ? { ...step, recheckMs: believedMs } : step;
     },
-    carryOut({ ref, object }, step, signal) {
+    /**
+     * Returns when to plan again, before an eviction is answered, which `onAnswer` reports.
+     * @param app with the source object, for its events
+     * @param signal aborts the eviction even after the return
+     */
+    carryOut(
+      { ref, object }: { readonly ref: Request; readonly object: KubeObject },
+      step: RestartStep,
+      signal: AbortSignal,
+    ): Result {
       if (step.finished !== undefined) {
         const { pod, subset, left } = step.finished;
         const owner = ownerText({ kind: "subset", subset });
@@ -137,7 +135,7 @@ export function createRestarter(options: RestarterOptions): Restarter {
       if (step.kind === "wait" && step.recheckMs !== undefined) return { requeueAfterMs: step.recheckMs };
       return {};
     },
-    forget(app) {
+    forget(app: Request): void {
       recentRestarts.forget(app);
       evictor.forget(app);
     },

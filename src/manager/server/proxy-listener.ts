@@ -2,22 +2,9 @@
 // stream only after everything written to it was read. Invariant: after `close` no socket is left.
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { type Server, ServerCredentials } from "@grpc/grpc-js";
-import { MeshError } from "../../base/errors.ts";
 import { peerOf } from "../../base/guard-connections.ts";
-import { type ListenAddress, listenOptions } from "../../base/listener.ts";
-import { formatAddress } from "../../base/settings.ts";
-import { createTlsTerminator, type TlsTerminator, type TlsTerminatorOptions } from "./tls-terminator.ts";
-
-/** Without TLS, `asked`, `proved` and `refused` have no effect. */
-interface ProxyListener extends Pick<TlsTerminator, "asked" | "refused"> {
-  /** Resolves with the bound port. @throws MeshError `LISTEN_FAILED` */
-  listen(): Promise<number>;
-  /** Destroys the connection with this peer, as gRPC names it. */
-  cut(peer: string): void;
-  /** A call on this connection came from this pod, which keeps only its newest connections. */
-  proved(peer: string, pod: string): void;
-  close(graceMs: number): Promise<void>;
-}
+import { type ListenAddress, listen } from "../../base/listener.ts";
+import { createTlsTerminator, type TlsTerminatorOptions } from "./tls-terminator.ts";
 
 const MAX_CONNECTIONS = 8_192;
 
@@ -31,7 +18,8 @@ interface ProxyListenerOptions extends Pick<TlsTerminatorOptions, "clock" | "max
   readonly tls?: Pick<TlsTerminatorOptions, "identity" | "onRefused">;
 }
 
-export function createProxyListener(options: ProxyListenerOptions): ProxyListener {
+/** Without TLS, `asked`, `proved` and `refused` have no effect. */
+export function createProxyListener(options: ProxyListenerOptions) {
   const { grpc, clock, maxUnproved } = options;
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
   const sockets = new Map<string, Socket>();
@@ -63,27 +51,20 @@ export function createProxyListener(options: ProxyListenerOptions): ProxyListene
   });
   server.maxConnections = MAX_CONNECTIONS;
   return {
-    listen: () =>
-      new Promise((resolve, reject) => {
-        // The listener stays, because a later connection that cannot be accepted must not end the process.
-        server.on("error", (cause) =>
-          reject(new MeshError("LISTEN_FAILED", `listening for proxies on ${formatAddress(options.listen)}`, { cause })),
-        );
-        server.listen(listenOptions(options.listen), () => {
-          const address = server.address();
-          resolve(typeof address === "object" && address !== null ? address.port : 0);
-        });
-      }),
-    cut: (peer) => sockets.get(peer)?.destroy(),
-    asked: (peer) => terminator?.asked(peer),
-    proved(peer, pod) {
+    /** Resolves with the bound port. @throws MeshError `LISTEN_FAILED` */
+    listen: async () => (await listen(server, options.listen)).port,
+    /** Destroys the connection with this peer, as gRPC names it. */
+    cut: (peer: string) => void sockets.get(peer)?.destroy(),
+    asked: (peer: string) => terminator?.asked(peer),
+    /** A call on this connection came from this pod, which keeps only its newest connections. */
+    proved(peer: string, pod: string): void {
       if (terminator === undefined) return;
       terminator.proved(peer);
       const socket = sockets.get(peer);
       if (socket !== undefined) byPod.keep(pod, socket);
     },
-    refused: (peer) => terminator?.refused(peer),
-    async close(graceMs) {
+    refused: (peer: string) => terminator?.refused(peer),
+    async close(graceMs: number): Promise<void> {
       const closed = server.listening ? new Promise<void>((resolve) => server.close(() => resolve())) : Promise.resolve();
       terminator?.close();
       injector.drain(graceMs);

@@ -10,7 +10,7 @@ import type { PodKey, ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { disconnect, type ProxyRecord, type ProxyRegistration, register } from "../../mesh/link/proxy-record.ts";
 import { type RecordEffect, type RecordEvent, stepRecord } from "../../mesh/link/record-step.ts";
 import { factsOf, tablesOf, withReport } from "./proxy-reports.ts";
-import { createSharedTables, createSharedUpdates, type SharedTables } from "./shared-resources.ts";
+import { createSharedTables, createSharedUpdates } from "./shared-resources.ts";
 
 export interface ProxyStream {
   send(update: UpdateMessage): void;
@@ -20,29 +20,7 @@ export interface ProxyStream {
 
 type Known = ProxyRecord<ProxyStream>;
 
-export interface ProxyRegistry {
-  /** See `register` in src/mesh/link/proxy-record.ts. @param epoch the epoch that the proxy has promised to follow */
-  connected(pod: PodKey, registration: ProxyRegistration, stream: ProxyStream, epoch?: number): void;
-  /** Ignored if the pod has a newer stream. */
-  disconnected(pod: PodKey, stream: ProxyStream): void;
-  acked(pod: PodKey, stream: ProxyStream, ack: Pick<AckMessage, "type" | "nonce">): void;
-  nacked(pod: PodKey, stream: ProxyStream, nack: Omit<NackMessage, "version">): void;
-  reported(pod: PodKey, stream: ProxyStream, report: ReportMessage): void;
-  /**
-   * Sets the resource of one type that the proxy has to enforce. Ignored for a pod that has not registered. A
-   * proxy that does not accept the type gets nothing, which is a problem among its facts. The route has to be
-   * published again after each registration, and every type after a change of the leader's epoch.
-   */
-  publish<R extends Versioned>(pod: PodKey, type: ResourceType<R>, resource: R): void;
-  /** Removes a pod that no longer exists, ends its stream, and returns what was known of it. */
-  forget(pod: PodKey): ProxyFacts | undefined;
-  facts(pod: PodKey): ProxyFacts | undefined;
-  readonly pods: Iterable<PodKey>;
-  /** Called with each pod whose facts have changed. After a report, others within 200 ms are one change. */
-  onChange(listener: (pod: PodKey) => void): void;
-  readonly tables: SharedTables;
-  close(reason: string): void;
-}
+export type ProxyRegistry = ReturnType<typeof createProxyRegistry>;
 
 /** Without a pause, a pod with 500 different reports a second would have its app planned as often. */
 const REPORTS_MS = 200;
@@ -54,7 +32,7 @@ interface ProxyRegistryOptions {
   readonly clock?: Clock;
 }
 
-export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: ProxyRegistryOptions): ProxyRegistry {
+export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: ProxyRegistryOptions) {
   const records = new Map<PodKey, Known>();
   const listeners: ((pod: PodKey) => void)[] = [];
   const types = new Map<string, ResourceType<Versioned>>();
@@ -113,7 +91,8 @@ export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: 
 
   return {
     tables,
-    connected(pod, registration, stream, epoch = knownEpoch) {
+    /** See `register` in src/mesh/link/proxy-record.ts. @param epoch the epoch that the proxy has promised to follow */
+    connected(pod: PodKey, registration: ProxyRegistration, stream: ProxyStream, epoch = knownEpoch): void {
       const next = register({ epoch: knownEpoch, records }, { key: pod, registration, stream, epoch });
       knownEpoch = epoch;
       for (const [key, record] of next.records) records.set(key, record);
@@ -126,52 +105,60 @@ export function createProxyRegistry({ log, onRouteAcked, clock = systemClock }: 
       // The planner decides again which route to send, now that it knows what the proxies hold.
       for (const [key] of next.records) changed(key);
     },
-    disconnected(pod, stream) {
+    /** Ignored if the pod has a newer stream. */
+    disconnected(pod: PodKey, stream: ProxyStream): void {
       const record = recordOf(pod, stream);
       if (record === undefined) return;
       records.set(pod, disconnect(record));
       changed(pod);
     },
-    acked(pod, stream, { type: name, nonce }) {
+    acked(pod: PodKey, stream: ProxyStream, { type: name, nonce }: Pick<AckMessage, "type" | "nonce">): void {
       const record = recordOf(pod, stream);
       const type = types.get(name);
       if (record !== undefined && type !== undefined) enter(pod, record, type, { kind: "acked", nonce });
     },
-    nacked(pod, stream, nack) {
+    nacked(pod: PodKey, stream: ProxyStream, nack: Omit<NackMessage, "version">): void {
       const record = recordOf(pod, stream);
       const type = types.get(nack.type);
       if (record === undefined || type === undefined) return;
       enter(pod, record, type, { kind: "nacked", nack: { ...nack, problems: plainTexts(nack.problems) } });
     },
-    reported(pod, stream, report) {
+    reported(pod: PodKey, stream: ProxyStream, report: ReportMessage): void {
       const record = recordOf(pod, stream);
       const reports = record && withReport(record.reports, report);
       if (record === undefined || reports === undefined) return;
       records.set(pod, { ...record, reports });
       changedByReport(pod);
     },
-    publish(pod, type, resource) {
+    /**
+     * Sets the resource of one type that the proxy has to enforce. Ignored for a pod that has not registered. A
+     * proxy that does not accept the type gets nothing, which is a problem among its facts. The route has to be
+     * published again after each registration, and every type after a change of the leader's epoch.
+     */
+    publish<R extends Versioned>(pod: PodKey, type: ResourceType<R>, resource: R): void {
       types.set(type.name, type);
       const record = records.get(pod);
       if (record === undefined) return; // only a registration makes a record
       enter(pod, record, type, { kind: "published", resource });
     },
-    forget(pod) {
+    /** Removes a pod that no longer exists, ends its stream, and returns what was known of it. */
+    forget(pod: PodKey): ProxyFacts | undefined {
       const record = records.get(pod);
       const facts = record && factsOf(record);
       record?.stream?.end("the pod is gone");
       records.delete(pod);
       return facts;
     },
-    facts: (pod) => {
+    facts(pod: PodKey): ProxyFacts | undefined {
       const record = records.get(pod);
       return record && factsOf(record);
     },
-    get pods() {
+    get pods(): Iterable<PodKey> {
       return records.keys();
     },
-    onChange: (listener) => listeners.push(listener),
-    close(reason) {
+    /** Called with each pod whose facts have changed. After a report, others within 200 ms are one change. */
+    onChange: (listener: (pod: PodKey) => void): void => void listeners.push(listener),
+    close(reason: string): void {
       for (const record of records.values()) record.stream?.end(reason);
     },
   };

@@ -96,11 +96,10 @@ const MAX_TIME_MS = Date.UTC(9_999, 11, 31, 23, 59, 59);
 
 function acceptedPolicies({ digest, rules }: PolicyReportMessage): PolicyReportMessage {
   const states = rules.slice(0, MAX_RULE_SNAPSHOTS).map((rule) => ({
+    ...rule,
     uid: plainText(rule.uid, MAX_NAME_CHARS),
     rule: plainText(rule.rule, MAX_NAME_CHARS),
-    opened: rule.opened,
     sinceMs: Math.min(rule.sinceMs, MAX_TIME_MS),
-    halfOpen: rule.halfOpen,
     cause: plainText(rule.cause, MAX_REASON_CHARS),
   }));
   return { digest: plainText(digest, 64), rules: states };
@@ -108,10 +107,9 @@ function acceptedPolicies({ digest, rules }: PolicyReportMessage): PolicyReportM
 
 function acceptedShares({ version, shares }: ShareReportMessage): ShareReportMessage {
   const accepted = shares.slice(0, MAX_SHARES).map((share) => ({
+    ...share,
     uid: plainText(share.uid, MAX_NAME_CHARS),
     rule: plainText(share.rule, MAX_NAME_CHARS),
-    millionths: share.millionths,
-    wantsMore: share.wantsMore,
   }));
   return { version, shares: accepted };
 }

@@ -4,7 +4,7 @@ import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { FairTurns } from "../../base/fair-turns.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import type { ManagerMessage, ProxyMessage } from "../../mesh/contract/messages.ts";
 import { type PodKey, podKey } from "../../mesh/handover/proxy-facts.ts";
 import {
@@ -32,7 +32,7 @@ export interface Leadership {
 
 export type ServerStream = ServerDuplexStream<ProxyMessage, ManagerMessage>;
 
-export interface ProxyStreamDeps {
+export interface ProxyStreamDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly registry: ProxyRegistry;
   /** See {@link JudgeOptions}. Default: `judge` alone decides. */
   readonly leaderElsewhere?: () => string | undefined;
@@ -47,8 +47,6 @@ export interface ProxyStreamDeps {
   /** For work that blocks the event loop, by pod. */
   readonly turns: Pick<FairTurns, "run">;
   readonly cut: (peer: string) => void;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 const REGISTRATION_TIMEOUT_MS = 10_000;

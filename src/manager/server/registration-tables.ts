@@ -1,7 +1,6 @@
 // The tables that registrations name by hash. After a failover a thousand proxies name the same few large
 // tables, so only a few are asked for each. Invariants: a table's hash is computed from the received bytes;
 // only tables that were asked of the stream are read; a silent proxy delays the others only briefly.
-
 import type { MemoryBudget } from "../../base/bounded-json.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { ResourceMessage, RouteClaimsMessage } from "../../mesh/contract/messages.ts";
@@ -16,9 +15,7 @@ import { readForeignTable } from "./foreign-table.ts";
 import { createKnownNames } from "./known-namespaces.ts";
 import type { SharedTables } from "./shared-resources.ts";
 
-export interface RegistrationTables {
-  open(): StreamTables;
-}
+export type RegistrationTables = ReturnType<typeof createRegistrationTables>;
 
 export interface StreamTables {
   /** The hashes to ask of this stream; undefined if it has to wait for other streams, as `mayWait` allows. */
@@ -42,7 +39,7 @@ export function createRegistrationTables(options: {
   readonly clock: Clock;
   readonly tables: SharedTables;
   readonly namespaces?: (() => readonly string[]) | undefined;
-}): RegistrationTables {
+}) {
   const { clock, tables, namespaces } = options;
   const names = namespaces && createKnownNames(namespaces, clock);
   /** By hash: the streams that were asked, and the time of the first request. */
@@ -56,7 +53,7 @@ export function createRegistrationTables(options: {
   };
 
   return {
-    open() {
+    open(): StreamTables {
       /** By hash. They stay in memory until the proxy is registered. */
       const foundTables = new Map<string, RouteTable>();
       const askedHashes = new Set<string>();

@@ -8,17 +8,7 @@ import { tableHash } from "../../mesh/contract/table-json.ts";
 import type { Updates } from "../../mesh/link/delivery.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
 
-export interface SharedTables {
-  /** @param hash SHA-256 of a table's bytes, in base64 */
-  get(hash: string): RouteTable | undefined;
-  /** Returns this table, which the manager has made, or an equal one. */
-  share(table: RouteTable): RouteTable;
-  /**
-   * Like `share`, for a table that a pod has sent; undefined if the budget is spent.
-   * @param bytes in memory
-   */
-  bring(table: RouteTable, hash: string, namespace: string, bytes: number): RouteTable | undefined;
-}
+export type SharedTables = ReturnType<typeof createSharedTables>;
 
 /**
  * Tables of 200 apps with 10,000 namespaces take 30 MB. A namespace gets at most half of what others leave.
@@ -37,7 +27,7 @@ interface Charge {
 }
 
 /** @param inUse returns the tables that pods may enforce */
-export function createSharedTables(inUse: () => Iterable<RouteTable> = () => [], clock: Clock = systemClock): SharedTables {
+export function createSharedTables(inUse: () => Iterable<RouteTable> = () => [], clock: Clock = systemClock) {
   const { get, set } = createWeakIndex<RouteTable>();
   const hashes = new WeakMap<RouteTable, string>();
   const budget = createFairBudget(BROUGHT_BYTES);
@@ -69,15 +59,21 @@ export function createSharedTables(inUse: () => Iterable<RouteTable> = () => [],
   };
 
   return {
+    /** @param hash SHA-256 of a table's bytes, in base64 */
     get,
-    share(table) {
+    /** Returns this table, which the manager has made, or an equal one. */
+    share(table: RouteTable): RouteTable {
       const hash = tableHash(table).toString("base64");
       release(hash);
       const knownTable = get(hash);
       if (knownTable === undefined) set(hash, table);
       return knownTable ?? table;
     },
-    bring(table, hash, namespace, bytes) {
+    /**
+     * Like `share`, for a table that a pod has sent; undefined if the budget is spent.
+     * @param bytes in memory
+     */
+    bring(table: RouteTable, hash: string, namespace: string, bytes: number): RouteTable | undefined {
       const knownTable = get(hash);
       if (knownTable !== undefined) return knownTable;
       if (!mayBring(hash, namespace, bytes)) return undefined;
@@ -121,27 +117,23 @@ export function encodeUpdatesOnce(encode: (message: ManagerMessage) => Buffer): 
 }
 
 /** Values by key. Invariant: the index forgets each value that nobody else references. */
-export interface WeakIndex<T> {
-  get(key: string): T | undefined;
-  set(key: string, value: T): void;
-  /** Includes keys that have lost their values since the last sweep. */
-  readonly size: number;
-}
+export type WeakIndex<T extends object> = ReturnType<typeof createWeakIndex<T>>;
 
 const FIRST_SWEEP = 64;
 
-export function createWeakIndex<T extends object>(): WeakIndex<T> {
+export function createWeakIndex<T extends object>() {
   const refs = new Map<string, WeakRef<T>>();
   let sweepAt = FIRST_SWEEP;
   return {
-    get: (key) => refs.get(key)?.deref(),
-    set(key, value) {
+    get: (key: string): T | undefined => refs.get(key)?.deref(),
+    set(key: string, value: T): void {
       refs.set(key, new WeakRef(value));
       if (refs.size < sweepAt) return;
       for (const [other, ref] of refs) if (ref.deref() === undefined) refs.delete(other);
       sweepAt = Math.max(FIRST_SWEEP, refs.size * 2);
     },
-    get size() {
+    /** Includes keys that have lost their values since the last sweep. */
+    get size(): number {
       return refs.size;
     },
   };

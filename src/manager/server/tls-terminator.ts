@@ -9,18 +9,6 @@ import { clientAddress, createPlaces } from "../../base/connection-places.ts";
 import { FIRST_MS, peerOf } from "../../base/guard-connections.ts";
 import type { MeshIdentity } from "../identity/mesh-identity.ts";
 
-export interface TlsTerminator {
-  take(socket: Socket): void;
-  /** A call has begun on this connection. @param peer see {@link peerOf} */
-  asked(peer: string): void;
-  proved(peer: string): void;
-  /**
-   * A call on this connection was refused. The connection is soon cut off, unless another call proves a pod.
-   */
-  refused(peer: string): void;
-  close(): void;
-}
-
 export interface TlsTerminatorOptions {
   readonly identity: Pick<MeshIdentity, "serving" | "onChange">;
   readonly onSecure: (socket: TLSSocket) => void;
@@ -66,7 +54,7 @@ const HANDSHAKES_AT_ONCE = 384;
 const TOO_MANY = "too many connections have not said who they are";
 const TOO_FAST = `more than ${HANDSHAKES_PER_SECOND} TLS handshakes a second from this address`;
 
-export function createTlsTerminator(options: TlsTerminatorOptions): TlsTerminator {
+export function createTlsTerminator(options: TlsTerminatorOptions) {
   const { identity, onSecure, onRefused, clock, maxUnproved = MAX_UNPROVED } = options;
   const unproved = new Map<string, Connection>();
   const places = createPlaces({ max: maxUnproved, provedShares: PROVED_SHARES, clock });
@@ -161,7 +149,7 @@ export function createTlsTerminator(options: TlsTerminatorOptions): TlsTerminato
     onSecure(socket);
   });
   return {
-    take(socket) {
+    take(socket: Socket): void {
       const address = clientAddress(socket);
       if (address === undefined) {
         onRefused("", "hung up at once"); // the system no longer knows the address
@@ -169,15 +157,19 @@ export function createTlsTerminator(options: TlsTerminatorOptions): TlsTerminato
       } else if (hasLeaf) expectProof(socket, address);
       else socket.destroy();
     },
-    asked(peer) {
+    /** A call has begun on this connection. @param peer see {@link peerOf} */
+    asked(peer: string): void {
       const connection = unproved.get(peer);
       if (connection === undefined || connection.hasAsked) return;
       connection.hasAsked = true;
       connection.expect(PROOF_MS, `no call of a proxy within ${PROOF_MS / 1000} s`);
     },
-    proved: (peer) => unproved.get(peer)?.prove(),
-    refused: (peer) => unproved.get(peer)?.endSoon(),
-    close() {
+    proved: (peer: string): void => unproved.get(peer)?.prove(),
+    /**
+     * A call on this connection was refused. The connection is soon cut off, unless another call proves a pod.
+     */
+    refused: (peer: string): void => unproved.get(peer)?.endSoon(),
+    close(): void {
       endListening();
       for (const connection of [...unproved.values()]) connection.settle();
     },

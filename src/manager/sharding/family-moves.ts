@@ -6,7 +6,7 @@ import type { Reroute } from "../apps/app.ts";
 import type { Family } from "./family.ts";
 import { expectedPlacement, type Placement } from "./placement.ts";
 import { routeOfShards } from "./shard-rules.ts";
-import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
+import { shardsOf } from "./shards.ts";
 import { storedPlacement } from "./stored-placement.ts";
 
 /** The most shards that a warning names. */
@@ -51,15 +51,10 @@ export function rerouteOf(before: Family, after: Family): Reroute | undefined {
 function shardsOfEdit(before: Family, after: Family) {
   const placement = before.root && storedPlacement(before.root);
   const expected = placement && placementAfter(before, after, placement);
-  return { from: shardsIn(before, placement), to: shardsIn(after, expected) };
+  return { from: shardsOf(before, placement), to: shardsOf(after, expected) };
 }
 
 function placementAfter(before: Family, after: Family, present: Placement): Placement {
   const [old, next] = [before.root?.spec.root, after.root?.spec.root];
   return old === undefined || next === undefined ? present : expectedPlacement(old, next, present);
-}
-
-function shardsIn({ root, configs }: Family, placement: Placement | undefined): FamilyShards | undefined {
-  if (root === undefined) return shardsOfConfigs(configs);
-  return placement && shardsOfRoot(root, placement);
 }

@@ -19,7 +19,7 @@ import { describeFamily } from "./family-status.ts";
 import { joiningText } from "./joining.ts";
 import { routeOfShards } from "./shard-rules.ts";
 import { familyProblems, judgeEdit } from "./sharding-edit.ts";
-import { type FamilyShards, shardsOfConfigs, shardsOfRoot } from "./shards.ts";
+import { type FamilyShards, shardsOf } from "./shards.ts";
 import { placementInputs, storedPlacement } from "./stored-placement.ts";
 
 const WORDS: AppWords = {
@@ -73,19 +73,12 @@ type CheckedFamily = Pick<App, "pods" | "spec" | "problems">;
 
 function checkedFamily(family: Family, check: typeof familyProblems): CheckedFamily {
   const problems = check(family);
-  const shards = problems.length === 0 ? shardsOf(family) : undefined;
+  const shards = problems.length === 0 ? shardsOf(family, family.root && storedPlacement(family.root)) : undefined;
   return {
     pods: familyPods(family, shards?.shards ?? []),
     spec: problems.length === 0 ? specOf(family, shards) : undefined,
     problems,
   };
-}
-
-/** Undefined while the shards of a root are not placed. The configs must be valid. */
-function shardsOf({ root, configs }: Family): FamilyShards | undefined {
-  if (root === undefined) return shardsOfConfigs(configs);
-  const placement = storedPlacement(root);
-  return placement && shardsOfRoot(root, placement);
 }
 
 function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {

@@ -36,6 +36,16 @@ export interface FamilyShards {
   readonly isByName?: boolean;
 }
 
+interface Configs {
+  readonly root: ShardingConfig | undefined;
+  readonly configs: readonly ShardingConfig[];
+}
+
+/** Undefined while the shards of a root are not placed. The configs must be valid. */
+export function shardsOf({ root, configs }: Configs, placement: Placement | undefined): FamilyShards | undefined {
+  return root === undefined ? shardsOfConfigs(configs) : placement && shardsOfRoot(root, placement);
+}
+
 /** The shards of a root. The config must be valid and have a root. */
 export function shardsOfRoot(config: ShardingConfig, placement: Placement): FamilyShards {
   const { root } = config.spec;

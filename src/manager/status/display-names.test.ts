@@ -19,15 +19,6 @@ test("the default subset is written default in every field, and read as the empt
   expect(readStatus(status("default"))).toEqual(status(""));
 });
 
-test("a status of an older manager, which wrote the empty string, is read in the same way", () => {
-  expect(readStatus(status(""))).toEqual(status(""));
-});
-
-test("no name is written twice, even if an old spec has a subset default", () => {
-  const subsets = ["", "default"].map((name) => ({ name, namespaces: 1, readyPods: 1 }));
-  expect(displayedStatus({ subsets }).subsets).toEqual([{ name: "default", namespaces: 1, readyPods: 1 }]);
-});
-
 test("absent fields stay absent", () => {
   expect(readStatus(undefined)).toBeUndefined();
   expect(displayedStatus({ handover: { phase: "Paused", since: SINCE, done: 0, total: 0 } })).toEqual({

@@ -122,7 +122,7 @@ function untilMs(since: string, afterMs: number, now: string): number | undefine
   return leftMs > 0 ? leftMs : undefined;
 }
 
-/** The status with names as the code knows them. An older manager wrote the default subset as "". */
+/** The status with names as the code knows them. */
 export function readStatus(status: AppStatus | undefined): AppStatus | undefined {
   return status && renameSubsets(status, subsetOfDisplayName);
 }
@@ -136,7 +136,7 @@ function renameSubsets(status: AppStatus, rename: (subset: string) => string): A
   const { from, to } = handover ?? {};
   return {
     ...status,
-    subsets: subsets && uniqueByName(subsets.map((each) => ({ ...each, name: rename(each.name) }))),
+    subsets: subsets?.map((each) => ({ ...each, name: rename(each.name) })),
     handover: handover && {
       ...handover,
       from: from === undefined ? undefined : rename(from),
@@ -151,11 +151,6 @@ function renameSubsets(status: AppStatus, rename: (subset: string) => string): A
     },
     restart: restart && { ...restart, subset: rename(restart.subset) },
   };
-}
-
-// A spec from before `default` was reserved may have a subset of that name. The API server refuses two.
-function uniqueByName<S extends { readonly name: string }>(subsets: readonly S[]): S[] {
-  return subsets.filter(({ name }, index) => subsets.findIndex((each) => each.name === name) === index);
 }
 
 interface AppEvent {

@@ -4,6 +4,7 @@ import { annotationValue, stripsManagedFields } from "../../api/annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
 import { lockNameOf, type VirtualApp, type VirtualAppSpec, validateVirtualApp } from "../../api/virtual-app.ts";
+import { remember } from "../../base/remember.ts";
 import { type Labels, matchesSelector, matchesTerms } from "../../kube/label-selector.ts";
 import type { CallerPolicy } from "../../mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
@@ -22,13 +23,8 @@ const WORDS: AppWords = {
 };
 
 export function createVirtualAppSource(validate = validateVirtualApp): Source<VirtualApp> {
-  const known = new WeakMap<VirtualApp, App>();
   const checks = createChecks(validate);
-  const appOf = (object: VirtualApp): App => {
-    const app = known.get(object) ?? virtualAppOf(object, checks.of);
-    known.set(object, app);
-    return app;
-  };
+  const appOf = remember((object: VirtualApp) => virtualAppOf(object, checks.of));
   return {
     resource: VIRTUAL_APPS,
     words: WORDS,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { PEERS, type PodPeer, peersDigest } from "./peer-type.ts";
+import { PEERS, type PodPeer } from "./peer-type.ts";
 
 const PEER: PodPeer = { namespace: "prod", name: "web-0", uid: "u", address: "10.0.0.1", subset: "canary", isReady: true };
 const HEAD = { version: 3, digest: "d" };
@@ -24,6 +24,6 @@ it.each([
 });
 
 it("has equal digests for equal peers only", () => {
-  expect(peersDigest([PEER])).toBe(peersDigest([{ ...PEER }]));
-  expect(peersDigest([PEER])).not.toBe(peersDigest([{ ...PEER, isReady: false }]));
+  expect(PEERS.digest({ peers: [PEER] })).toBe(PEERS.digest({ peers: [{ ...PEER }] }));
+  expect(PEERS.digest({ peers: [PEER] })).not.toBe(PEERS.digest({ peers: [{ ...PEER, isReady: false }] }));
 });

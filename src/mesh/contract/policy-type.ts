@@ -4,9 +4,6 @@ import { z } from "zod";
 import { egressSchema, faultSchema, limitSchema, type PolicySet, type RuleOrigin, ruleName } from "../../policy/policy.ts";
 import { decodeJson, digestOf, firstProblems, ResourceInvalidError, type ResourceType, type Versioned } from "./resource-type.ts";
 
-/** A proxy with this capability keeps the rules of single objects: see `keep`. */
-export const KEEPS_RULES = "policy-keep";
-
 interface SentSet extends PolicySet {
   /** The uids of objects whose rules the proxy keeps as it has them. The set has no rules of these objects. */
   readonly keep?: readonly string[];

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import type { z } from "zod";
 import { parseBounded } from "../../base/bounded-json.ts";
 import { errorMessage, MeshError } from "../../base/errors.ts";
+import type { Immutable } from "../../base/json.ts";
 
 export interface Versioned {
   /** Grows with every change. */
@@ -35,6 +36,18 @@ interface DeltaCodec<R extends Versioned> {
 /** Half of a SHA-256, in hex: equal in every manager replica and after restarts. */
 export function digestOf(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex").slice(0, 32);
+}
+
+/** A type whose body is JSON of the schema, which is its contract. */
+export function jsonType<S extends z.ZodObject>(name: string, schema: S) {
+  type Content = Immutable<z.output<S>>;
+  const encoded = (content: Content) => Buffer.from(JSON.stringify(content));
+  const type: ResourceType<Versioned & Content> = {
+    name,
+    encode: ({ version: _, digest: __, ...content }) => encoded(content as Content),
+    decode: (body, head) => ({ ...head, ...(decodeJson(body, head, schema) as Content) }),
+  };
+  return { ...type, digest: (content: Content) => digestOf(encoded(content)) };
 }
 
 /** The capability of a proxy that accepts a type. */

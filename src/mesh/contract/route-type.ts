@@ -62,22 +62,19 @@ export function namedRoute(snapshot: Snapshot): ResourceMessage {
   return { type: ROUTE.name, version: snapshot.version, digest: snapshot.digest, body: namedBody(snapshot) };
 }
 
-export interface ClaimedRoute {
-  /** The hash of the table; undefined if the body is not readable. */
-  readonly tableHash: Uint8Array | undefined;
-  /**
-   * The digest is computed, so a proxy cannot claim the digest of other rules.
-   * @throws ResourceInvalidError
-   */
-  withTable(table: RouteTable | undefined): Snapshot;
-}
+export type ClaimedRoute = ReturnType<typeof claimedRoute>;
 
 /** Decodes a route of a registration. If that fails, the result has no table hash. */
-export function claimedRoute({ body, version }: ResourceMessage): ClaimedRoute {
+export function claimedRoute({ body, version }: ResourceMessage) {
   const claim = decodedOrUndefined(body);
   return {
+    /** The hash of the table; undefined if the body is not readable. */
     tableHash: claim?.tableHash,
-    withTable(table) {
+    /**
+     * The digest is computed, so a proxy cannot claim the digest of other rules.
+     * @throws ResourceInvalidError
+     */
+    withTable(table: RouteTable | undefined): Snapshot {
       const problems = headProblems({ version, digest: "computed below" });
       if (claim === undefined) problems.push("body: not readable");
       if (table === undefined) problems.push("table: missing");

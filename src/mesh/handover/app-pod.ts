@@ -1,9 +1,7 @@
 // A pod of an app, as far as the handover depends on it. The manager makes it from the pod's object (src/manager/facts/app-pods.ts).
+import type { PodRef } from "../contract/messages.ts";
 
-export interface AppPod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
+export interface AppPod extends PodRef {
   readonly subset: string;
   /** The pod carries the proxy of this app, a proxy of another or an unknown app, or no proxy. */
   readonly proxy: "own" | "other-app" | "none";

@@ -1,11 +1,11 @@
 // What the manager knows of one proxy: what it should enforce, what it may be enforcing, and the stream to it.
 // Pure. Invariants: only a registration and an acknowledgement reduce what a proxy may be enforcing; in a new
 // epoch every proxy may be enforcing anything until it registers again.
-
 import { NO_REPORTS, type Reports } from "../contract/messages.ts";
 import { ROUTE } from "../contract/route-type.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import { createDelivery, type Delivery, withoutStream } from "./delivery.ts";
+import type { Claims } from "./held-claims.ts";
 
 /** @template S the handle of a stream */
 export interface ProxyRecord<S> {
@@ -20,13 +20,7 @@ export interface ProxyRecord<S> {
 }
 
 /** The routes that a proxy may enforce, by its own words. */
-export interface RouteClaims {
-  readonly version: number;
-  readonly acknowledged: Snapshot | undefined;
-  /** Newer than `acknowledged`, oldest first. */
-  readonly inDoubt: readonly Snapshot[];
-  readonly mayHoldMore: boolean;
-}
+export type RouteClaims = Claims & { readonly version: number };
 
 /** A registration whose tables are resolved. */
 export interface ProxyRegistration {

@@ -7,10 +7,7 @@ import { movesBetween } from "./moves-between.ts";
 import { ResourceLog } from "./resource-log.ts";
 import { LOST, type MovesMemory, type StoredMoves, UNMOVED } from "./stored-moves.ts";
 
-export interface MoveLog {
-  /** Callers must not keep it: the log forgets the oldest resource when there are too many. */
-  of(target: GroupResource): ResourceLog;
-}
+export type MoveLog = ReturnType<typeof createMoveLog>;
 
 /** Clients choose resources freely. */
 const MAX_RESOURCES = 1_000;
@@ -20,7 +17,7 @@ const MAX_LEFT = 10_000;
 /** What clients know of a resource without a log: nothing, what these routes showed, or what is forgotten. */
 type Unrequested = "not-served" | Enforced | "lost";
 
-export function createMoveLog(session: EnforcedRoutes, memory: MovesMemory): MoveLog {
+export function createMoveLog(session: EnforcedRoutes, memory: MovesMemory) {
   const logs = new Map<string, ResourceLog>();
   const left = new Set<string>();
   let position = 0;
@@ -66,7 +63,8 @@ export function createMoveLog(session: EnforcedRoutes, memory: MovesMemory): Mov
   });
 
   return {
-    of(target) {
+    /** Callers must not keep it: the log forgets the oldest resource when there are too many. */
+    of(target: GroupResource): ResourceLog {
       const key = `${target.group}/${target.resource}`;
       return logs.get(key) ?? add(key, create(target));
     },

@@ -19,24 +19,19 @@ export interface Moves {
   readonly departed: readonly string[];
 }
 
-export interface SnapshotChange {
-  of(target: GroupResource): Moves;
-  /** All namespaces that have left the table. */
-  readonly removed: readonly string[];
-}
-
 /** The most namespaces whose content is sent to a client that continues a watch: of a lost one as DELETED events, as of what it has seen. */
 export const MAX_MOVED = 16;
 /** The most moved namespaces that are remembered by name. */
 export const MAX_NAMED = 1_000;
 
-export function movesBetween(before: Enforced, now: Enforced): SnapshotChange {
+export function movesBetween(before: Enforced, now: Enforced) {
   const sameCallers = servesAlike(before.snapshot, now.snapshot);
   const [born, removed] = [missingIn(before, now), missingIn(now, before)];
   const pairs = classPairs(before, now);
   return {
+    /** All namespaces that have left the table. */
     removed,
-    of({ group, resource }) {
+    of({ group, resource }: GroupResource): Moves {
       const [old, next] = [readViewOf(before.view(group, resource)), readViewOf(now.view(group, resource))];
       const isComparable = sameCallers && hasSameTerms(old, next);
       const moved = pairs.filter(({ sample }) => hasMoved(sample, old, next));

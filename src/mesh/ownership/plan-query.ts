@@ -1,5 +1,6 @@
 // Plans server-side filtering: the part of a view that a query can express, cheapest first. Pure. Invariant:
 // the query hides no object of the subset from the caller; proxy-side filtering checks every object again.
+import { remember } from "../../base/remember.ts";
 import { formatFieldTerm, parseFieldSelector } from "../../kube/field-selector.ts";
 import { cutShards, formatShardSelector, isInRanges, type ShardRange } from "./shard-ranges.ts";
 import type { ResourceView } from "./snapshot.ts";
@@ -79,16 +80,8 @@ export function planQuery(view: ResourceView, scope: ResourceScope, capabilities
 
 /** A planner that remembers the plan of each view. */
 export function createPlanner(): Planner {
-  const plans = new WeakMap<ResourceView, QueryPlan>();
-  return (view, scope) => {
-    if (scope !== "namespaced") return planQuery(view, scope);
-    let plan = plans.get(view);
-    if (plan === undefined) {
-      plan = planQuery(view, scope);
-      plans.set(view, plan);
-    }
-    return plan;
-  };
+  const planOf = remember((view: ResourceView) => planQuery(view, "namespaced"));
+  return (view, scope) => (scope === "namespaced" ? planOf(view) : planQuery(view, scope));
 }
 
 /** Plans a list or watch in another subset's namespace: an empty answer with a real resourceVersion. */

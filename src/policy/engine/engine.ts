@@ -258,7 +258,7 @@ export function createEngine({
     states: (): RuleState[] =>
       entries.map(({ rule, limiter }) => {
         const { opened, sinceMs, dueMs = Number.POSITIVE_INFINITY } = limiter.breaker ?? {};
-        return { rule, state: limiter.state(), sinceMs, opened, dueMs };
+        return { rule, state: limiter.state?.() ?? "Closed", sinceMs, opened, dueMs };
       }),
     figures: (): Figures[] => entries.map(({ limiter }) => limiter.figures(now())),
     /** Those of rules that are gone and may come back are first: a restart without room for all forgets the first ones. */

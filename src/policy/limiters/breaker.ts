@@ -14,7 +14,7 @@ import { createDeleteBudget, UNCOUNTED } from "./delete-budget.ts";
 import { createFailureWindow } from "./failure-window.ts";
 import { hasFailed, type Limiter, type LimiterState, type MoveReason, outcomeText, PASS, type Ticket } from "./limiter.ts";
 import { createRamp } from "./ramp.ts";
-import { createTokenBucket, type TokenBucket } from "./token-bucket.ts";
+import { createTokenBucket, editedBy } from "./token-bucket.ts";
 
 export interface BreakerOptions {
   readonly spec: BreakerSpec;
@@ -140,26 +140,8 @@ export function createBreaker({ startMs, moved, before, ...first }: BreakerOptio
   };
 }
 
-interface BreakerBucket extends Omit<TokenBucket, "edit"> {
-  /** False: the new form of the breaker has no bucket of this kind. */
-  edit(next: BreakerSpec, nowMs: number): boolean;
-}
-
 /** A spec has one of them, or none. */
-function bucketOf({ bucket, deletes }: BreakerSpec, startMs: number): BreakerBucket | undefined {
-  if (bucket !== undefined) {
-    const tokens = createTokenBucket(bucket, startMs);
-    const edit: BreakerBucket["edit"] = (next, nowMs) => {
-      if (next.bucket !== undefined) tokens.edit(next.bucket, nowMs);
-      return next.bucket !== undefined;
-    };
-    return { ...tokens, edit };
-  }
-  if (deletes === undefined) return undefined;
-  const budget = createDeleteBudget(deletes);
-  const edit: BreakerBucket["edit"] = (next) => {
-    if (next.deletes !== undefined) budget.edit(next.deletes);
-    return next.deletes !== undefined;
-  };
-  return { ...budget, edit };
+function bucketOf({ bucket, deletes }: BreakerSpec, startMs: number) {
+  if (bucket !== undefined) return editedBy(createTokenBucket(bucket, startMs), (next: BreakerSpec) => next.bucket);
+  return deletes && editedBy(createDeleteBudget(deletes), (next: BreakerSpec) => next.deletes);
 }

@@ -1,12 +1,12 @@
 // The limiters of all kinds. The breaker has a file of its own.
 import { BoundedMap } from "../../base/bounded-map.ts";
-import type { BucketSpec, LimiterSpec } from "../policy.ts";
+import type { LimiterSpec } from "../policy.ts";
 import { type BreakerOptions, createBreaker } from "./breaker.ts";
-import { createDeleteLimiter } from "./delete-budget.ts";
+import { createDeleteBudget } from "./delete-budget.ts";
 import { hasFailed, type Limiter, PASS } from "./limiter.ts";
 import { createObjectBuckets } from "./object-buckets.ts";
 import { createSharedBucket } from "./shared-bucket.ts";
-import { createTokenBucket } from "./token-bucket.ts";
+import { type Bucket, createTokenBucket, editedBy } from "./token-bucket.ts";
 
 type LimiterOptions = Omit<BreakerOptions, "spec"> & {
   readonly spec: LimiterSpec;
@@ -23,7 +23,7 @@ export function createLimiter({ spec, ...options }: LimiterOptions): Limiter {
     case "bucket":
       return createBucket(spec, options);
     case "deletes":
-      return createDeleteLimiter(spec);
+      return limiterOf(createDeleteBudget(spec), (next) => (next.kind === "deletes" ? next : undefined));
     case "in-flight":
       return createInFlightLimiter(spec.max);
     case "backoff":
@@ -45,7 +45,9 @@ function createBucket(
     case "Policy":
       return createSharedBucket(spec, startMs, wanted);
     case undefined:
-      return createOwnBucket(spec, startMs);
+      return limiterOf(createTokenBucket(spec, startMs), (next) => {
+        return next.kind === "bucket" && next.per === undefined ? next : undefined;
+      });
     default:
       return spec.per satisfies never;
   }
@@ -64,24 +66,13 @@ const DENY: Limiter = {
 const EXEMPT: Limiter = {
   ask: () => PASS,
   charge: () => undefined,
-  state: () => "Closed",
   edit: ({ kind }) => kind === "exempt",
   figures: () => ({}),
 };
 
-function createOwnBucket(spec: BucketSpec, startMs: number): Limiter {
-  const bucket = createTokenBucket(spec, startMs);
-  return {
-    ask: bucket.ask,
-    charge: bucket.charge,
-    state: () => "Closed",
-    edit(next, nowMs) {
-      if (next.kind !== "bucket" || next.per !== undefined) return false;
-      bucket.edit(next, nowMs);
-      return true;
-    },
-    figures: (nowMs) => ({ tokens: bucket.tokensAt(nowMs) }),
-  };
+/** Refuses what is beyond the bucket or the budget, and never opens. */
+function limiterOf<Spec>(bucket: Bucket<Spec>, specOf: (next: LimiterSpec) => Spec | undefined): Limiter {
+  return { ...editedBy(bucket, specOf), figures: (nowMs) => ({ tokens: bucket.tokensAt(nowMs) }) };
 }
 
 /** Nobody knows when a slot becomes free. */
@@ -102,7 +93,6 @@ function createInFlightLimiter(firstMax: number): Limiter {
       used++;
       return ticket;
     },
-    state: () => "Closed",
     edit(next) {
       if (next.kind !== "in-flight") return false;
       ({ max } = next);
@@ -138,7 +128,6 @@ function createBackoffLimiter(first: Extract<LimiterSpec, { kind: "backoff" }>):
         failing.set(key, { failures, untilMs: failures < threshold ? 0 : nowMs + waitAfter(failures) });
       },
     }),
-    state: () => "Closed",
     edit(next) {
       if (next.kind !== "backoff") return false;
       ({ baseMs, maxMs, failures: threshold } = next);

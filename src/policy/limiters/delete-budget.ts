@@ -4,7 +4,7 @@
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { DeletesSpec } from "../policy.ts";
 import type { Action, PolicyRequest } from "../policy-request.ts";
-import { type Decision, type Limiter, PASS } from "./limiter.ts";
+import { type Decision, PASS } from "./limiter.ts";
 
 /** The only decision about a deletecollection whose objects are not counted yet. The count comes soon. */
 export const UNCOUNTED: Decision = { kind: "limited", waitMs: 1_000 };
@@ -15,22 +15,6 @@ const MAX_RESOURCES = 4_096;
 interface Deleted {
   readonly count: number;
   readonly atMs: number;
-}
-
-/** Refuses what is beyond the limit, and never opens. */
-export function createDeleteLimiter(spec: DeletesSpec): Limiter {
-  const budget = createDeleteBudget(spec);
-  return {
-    ask: budget.ask,
-    charge: budget.charge,
-    state: () => "Closed",
-    edit(next) {
-      if (next.kind !== "deletes") return false;
-      budget.edit(next);
-      return true;
-    },
-    figures: (nowMs) => ({ tokens: budget.tokensAt(nowMs) }),
-  };
 }
 
 export function createDeleteBudget(first: DeletesSpec) {

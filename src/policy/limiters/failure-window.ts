@@ -5,8 +5,6 @@ import { type Outcome, outcomeText } from "./limiter.ts";
 
 const SLOTS = 10;
 
-export type FailureWindow = ReturnType<typeof createFailureWindow>;
-
 export function createFailureWindow(trigger: FailureTrigger) {
   const { windowMs, consecutive, percent, minimumRequests } = trigger;
   const slotMs = windowMs / SLOTS;

@@ -51,7 +51,8 @@ export interface Limiter {
   charge(request: PolicyRequest, nowMs: number): Ticket | undefined;
   /** The request is refused by this limiter's decision, which is "limited" or has `opens`. */
   refuse?(request: PolicyRequest, nowMs: number): void;
-  state(): LimiterState;
+  /** Absent: always "Closed". */
+  state?(): LimiterState;
   /** Takes the new form of the rule and keeps its state. False: the form is of another kind. */
   edit(spec: LimiterSpec, nowMs: number): boolean;
   /** How close it is to its limit, for people. */

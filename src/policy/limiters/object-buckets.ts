@@ -3,7 +3,7 @@
 import type { BucketSpec } from "../policy.ts";
 import { bounded, type PolicyRequest } from "../policy-request.ts";
 import type { Limiter } from "./limiter.ts";
-import { createTokenBucket, type TokenBucket } from "./token-bucket.ts";
+import { type Bucket, createTokenBucket } from "./token-bucket.ts";
 
 /** Objects beyond this number share one bucket, until others have a full bucket again. */
 export const MAX_OBJECTS = 4_096;
@@ -12,7 +12,7 @@ const SWEEP_EVERY_MS = 1_000;
 
 export function createObjectBuckets(first: BucketSpec, startMs: number): Limiter {
   let spec = first;
-  const buckets = new Map<string, TokenBucket>();
+  const buckets = new Map<string, Bucket<BucketSpec>>();
   /** For objects that find no room. */
   const rest = createTokenBucket(spec, startMs);
   let sweptMs = Number.NEGATIVE_INFINITY;
@@ -21,7 +21,7 @@ export function createObjectBuckets(first: BucketSpec, startMs: number): Limiter
     sweptMs = nowMs;
     for (const [key, bucket] of buckets) if (bucket.tokensAt(nowMs) >= spec.burst) buckets.delete(key);
   };
-  const find = (request: PolicyRequest): TokenBucket | undefined => buckets.get(objectKeyOf(request));
+  const find = (request: PolicyRequest): Bucket<BucketSpec> | undefined => buckets.get(objectKeyOf(request));
   return {
     ask: (request, nowMs) => (find(request) ?? rest).ask(request, nowMs),
     charge(request, nowMs) {
@@ -34,7 +34,6 @@ export function createObjectBuckets(first: BucketSpec, startMs: number): Limiter
       buckets.set(objectKeyOf(request), bucket);
       return bucket.charge(request, nowMs);
     },
-    state: () => "Closed",
     edit(next, nowMs) {
       if (next.kind !== "bucket" || next.per !== "Object") return false;
       spec = next;

@@ -5,8 +5,6 @@ import { SILENT_MS } from "./limiter.ts";
 /** After a round of so many requests at a time the breaker closes. */
 export const MAX_WIDTH = 8;
 
-export type Ramp = ReturnType<typeof createRamp>;
-
 export function createRamp() {
   let width = 1;
   /** How many requests of this round have passed. */

@@ -80,7 +80,7 @@ it("pods whose shares never exceed the whole let no more through than it, howeve
         nowMs += waitMs;
         // First the smaller share, then the larger one, as the manager deals them.
         const shares = [part, 1_000_000 - part];
-        const order = (shares[0] ?? 0) < a.bucket.millionths ? [a, b] : [b, a];
+        const order = (shares[0] ?? 0) < a.bucket.figures(nowMs).shareInMillionths ? [a, b] : [b, a];
         for (const pod of order) pod.bucket.setShare((pod === a ? shares[0] : shares[1]) ?? 0, nowMs);
         passed += (which === 0 ? a : b).count(nowMs);
         expect(passed).toBeLessThanOrEqual(SPEC.burst + (SPEC.perSecond * nowMs) / 1_000 + 2);
@@ -94,6 +94,6 @@ it("an edit leaves the share and its tokens, as far as there is room, and is non
   bucket.setShare(250_000, 0);
   for (let at = 0; at < 20; at++) send(0);
   expect(bucket.edit({ kind: "bucket", perSecond: 0, burst: 1_000, per: "Policy" }, 0)).toBe(true);
-  expect([bucket.millionths, count(0)]).toEqual([250_000, 5]);
+  expect([bucket.figures(0).shareInMillionths, count(0)]).toEqual([250_000, 5]);
   expect(bucket.edit({ kind: "bucket", perSecond: 0, burst: 1_000 }, 0)).toBe(false);
 });

@@ -5,28 +5,20 @@ import { type BucketSpec, WHOLE_BUDGET } from "../policy.ts";
 import type { Limiter } from "./limiter.ts";
 import { createTokenBucket } from "./token-bucket.ts";
 
-export interface SharedBucket extends Limiter {
-  /** In millionths of the whole bucket. */
-  readonly millionths: number;
-  /** The pod has used more than half of its share lately, or was refused. */
-  wantsMore(nowMs: number): boolean;
-  /** The first share of a process is full. Without a share every request is refused. */
-  setShare(millionths: number, nowMs: number): void;
-}
-
 /** Nobody knows when the manager deals a share. */
 const NO_SHARE_WAIT_MS = 1_000;
 /** So shares move at most as often, however the load changes. */
 export const WANT_MS = 30_000;
 
 /** @param wanted called when the pod begins to want more */
-export function createSharedBucket(first: BucketSpec, startMs: number, wanted: () => void): SharedBucket {
+export function createSharedBucket(first: BucketSpec, startMs: number, wanted: () => void) {
   let spec = first;
   let share = 0;
   let wantedMs = Number.NEGATIVE_INFINITY;
   let bucket = createTokenBucket({ perSecond: 0, burst: 0 }, startMs);
   let burst = 0;
   let isFirst = true;
+  /** The pod has used more than half of its share lately, or was refused. */
   const wantsMore = (nowMs: number) => nowMs - wantedMs < WANT_MS;
   const want = (nowMs: number) => {
     const isNew = !wantsMore(nowMs);
@@ -40,11 +32,9 @@ export function createSharedBucket(first: BucketSpec, startMs: number, wanted: (
     bucket = createTokenBucket({ perSecond: (spec.perSecond * share) / WHOLE_BUDGET, burst }, nowMs, tokens);
   };
   return {
-    get millionths() {
-      return share;
-    },
     wantsMore,
-    setShare(millionths, nowMs) {
+    /** The first share of a process is full. Without a share every request is refused. */
+    setShare(millionths: number, nowMs: number) {
       if (millionths === share) return;
       share = millionths;
       deal(isFirst ? Number.POSITIVE_INFINITY : bucket.tokensAt(nowMs), nowMs);
@@ -69,6 +59,5 @@ export function createSharedBucket(first: BucketSpec, startMs: number, wanted: (
       if (bucket.tokensAt(nowMs) < burst / 2) want(nowMs);
       return undefined;
     },
-    state: () => "Closed",
-  };
+  } satisfies Limiter;
 }

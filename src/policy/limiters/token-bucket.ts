@@ -7,7 +7,10 @@ import { type Decision, PASS } from "./limiter.ts";
 /** Rounding errors of this size must not make a full bucket refuse a request. */
 const EPSILON = 1e-9;
 
-export type TokenBucket = ReturnType<typeof createTokenBucket>;
+/** A token bucket, or what counts like one. */
+export interface Bucket<Spec> extends Omit<ReturnType<typeof createTokenBucket>, "edit"> {
+  edit(next: Spec, nowMs: number): void;
+}
 
 /** @param tokensAtStart default: the bucket is full */
 export function createTokenBucket(first: BucketSpec, startMs: number, tokensAtStart = first.burst) {
@@ -51,6 +54,16 @@ export function createTokenBucket(first: BucketSpec, startMs: number, tokensAtSt
       return `no token left: burst ${burst}, ${rate}`;
     },
   };
+}
+
+/** The bucket of a rule, which edits by the rule's new form. False: that form has no bucket of this kind. */
+export function editedBy<Form, Spec>(bucket: Bucket<Spec>, specOf: (next: Form) => Spec | undefined) {
+  const edit = (next: Form, nowMs: number): boolean => {
+    const spec = specOf(next);
+    if (spec !== undefined) bucket.edit(spec, nowMs);
+    return spec !== undefined;
+  };
+  return { ...bucket, edit };
 }
 
 function rounded(value: number): number {

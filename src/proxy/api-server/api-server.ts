@@ -3,11 +3,9 @@
 // other, so no list delays the renewal of a lease. Watches share HTTP/2 connections (docs/decisions/0009).
 import type { Dispatcher } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
-import type { Clock } from "../../base/clock.ts";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
-import type { Logger } from "../../base/log.ts";
-import type { Registry } from "../../base/metrics.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { isCollection, isLongRunning, isWatch } from "../../kube/request-kind.ts";
 import { addWait, type Call, type CallRecord, type Handler, noteAnswerTime } from "../call/call.ts";
 import { readableOf } from "../http/byte-stream.ts";
@@ -23,18 +21,13 @@ import { connectFailureOf, createUpstreamMetrics, type LostBy, type PoolName } f
 import { createWatchConnections } from "./watch-connections.ts";
 import { watchExchange } from "./watch-exchange.ts";
 
-export interface ApiServerOptions {
+export interface ApiServerOptions extends Pick<ProcessContext, "clock" | "log" | "registry"> {
   /** https://host:port of the API server. */
   readonly apiServer: string;
   /** PEM file with the CA that signed its certificate. */
   readonly caFile: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly registry: Registry;
   readonly timeouts?: Timeouts;
   readonly liveness?: Liveness;
-  /** Let watches share connections where the API server speaks HTTP/2; default true. */
-  readonly http2?: boolean;
 }
 
 /** Times in milliseconds; 0 turns a bound off. */
@@ -76,7 +69,7 @@ const MAX_REQUESTS = 10_000;
 
 /** Nothing is connected before the first call; `start` fails if the CA cannot be read. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
-  const { clock, log, timeouts = DEFAULT_TIMEOUTS, liveness = DEFAULT_LIVENESS, http2 = true } = options;
+  const { clock, log, timeouts = DEFAULT_TIMEOUTS, liveness = DEFAULT_LIVENESS } = options;
   const { abandonedMs = ABANDONED_MS } = timeouts;
   const origin = new URL(options.apiServer);
   const trust = createTrustStore(options.caFile, log);
@@ -131,7 +124,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     const { signal } = call;
     let startedMs = clock.monotonicMs();
     try {
-      if (http2 && isPlainWatch(call)) {
+      if (isPlainWatch(call)) {
         const stream = await watches.open(watchHeaders(call, origin), signal);
         if (stream !== undefined) return await watchExchange(stream, { signal, clock, headersMs: timeouts.headersMs });
       }

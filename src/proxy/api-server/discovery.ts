@@ -12,10 +12,7 @@ import { addWait, askAsCaller, type Call, type Handler, identityHeaders } from "
 import { readBody } from "../http/byte-stream.ts";
 import { CallAbort } from "../http/call-signal.ts";
 
-export interface Discovery {
-  /** The scope of the call's resource; "unknown" if it cannot be found out. */
-  scopeOf(call: Call): Promise<ResourceScope>;
-}
+export type Discovery = ReturnType<typeof createDiscovery>;
 
 const ASK_TIMEOUT_MS = 2_000;
 /** A resource changes its scope only if it is deleted and created again. */
@@ -36,7 +33,7 @@ interface Known {
   readonly askedAt: number;
 }
 
-export function createDiscovery(send: Handler, clock: Clock): Discovery {
+export function createDiscovery(send: Handler, clock: Clock) {
   const groupVersions = new BoundedMap<string, Known>(MAX_GROUP_VERSIONS);
   // By path and caller, since callers have different rights.
   const asking = new Map<string, Promise<ReadonlyMap<string, ResourceScope>>>();
@@ -51,7 +48,8 @@ export function createDiscovery(send: Handler, clock: Clock): Discovery {
   };
 
   return {
-    async scopeOf(call) {
+    /** The scope of the call's resource; "unknown" if it cannot be found out. */
+    async scopeOf(call: Call): Promise<ResourceScope> {
       const { info } = call;
       if (info.kind !== "resource") return "unknown";
       const path = info.group === "" ? `/api/${info.version}` : `/apis/${info.group}/${info.version}`;

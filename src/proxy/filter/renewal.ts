@@ -1,8 +1,7 @@
 // One attempt to renew a watch, and its errors, after which the client has to list again.
 import { onAbort } from "../../base/abort.ts";
-import type { Clock } from "../../base/clock.ts";
 import { isMeshError, MeshError } from "../../base/errors.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { CallAbort, type CallSignal } from "../http/call-signal.ts";
 import { PolicyError } from "../policies/policy-refusal.ts";
 import type { Session } from "../session/session.ts";
@@ -11,11 +10,9 @@ import type { StreamMetrics } from "./stream-metrics.ts";
 /** How long a renewal may take, its wait for a turn included. The client gets no event meanwhile. */
 const RENEWAL_MS = 5_000;
 
-export interface RenewalDeps {
+export interface RenewalDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly session: Session;
-  readonly clock: Clock;
   readonly metrics: StreamMetrics;
-  readonly log: Logger;
 }
 
 /**

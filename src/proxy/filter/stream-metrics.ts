@@ -1,6 +1,7 @@
 // The metrics of the filters of lists and watches.
 import { type CounterCell, createCounterCells } from "../../base/metric-cells.ts";
 import { Counter, type Registry } from "../../base/metrics.ts";
+import { rememberNames } from "../../base/remember.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { PlanName } from "../../mesh/ownership/plan-query.ts";
@@ -34,17 +35,12 @@ export function createStreamMetrics(registry: Registry) {
     labelNames: ["resource", "decision"],
     registry,
   });
-  const events = new Map<string, EventCounters>();
+  const eventsOf = rememberNames((resource: string): EventCounters => {
+    const cell = (decision: CountedDecision) => eventCell({ resource, decision });
+    return { forwarded: cell("forwarded"), dropped: cell("dropped"), held: cell("held"), "left-out": cell("left-out") };
+  });
   return {
-    eventsOf(target: GroupResource): EventCounters {
-      const resource = resourceName(target);
-      const known = events.get(resource);
-      if (known !== undefined) return known;
-      const cell = (decision: CountedDecision) => eventCell({ resource, decision });
-      const made = { forwarded: cell("forwarded"), dropped: cell("dropped"), held: cell("held"), "left-out": cell("left-out") };
-      events.set(resource, made);
-      return made;
-    },
+    eventsOf: (target: GroupResource) => eventsOf(resourceName(target)),
     narrowed: new Counter({
       name: "ctrlmesh_proxy_pushdown_total",
       help: "Narrowed lists and watches, by the part of the rule that the API server was asked to filter: none, labels, one-namespace, without-namespaces (few excluded by name), shards, by-namespace (a list for each own one), nothing (of a foreign namespace), or labels+ one of those.",

@@ -1,8 +1,8 @@
 // The proxy's metrics about requests. Invariants: the number of label sets is bounded; a request only touches
 // plain numbers (metric-cells.ts), found by a few look-ups.
-
 import { type CounterCell, createCounterCells, createHistogramCells } from "../../base/metric-cells.ts";
 import { Gauge, measureEventLoop, type Registry } from "../../base/metrics.ts";
+import { rememberNames } from "../../base/remember.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { CallRecord } from "../call/call.ts";
 import type { LayerTiming } from "../http/handler.ts";
@@ -30,7 +30,7 @@ export function createProxyMetrics(registry: Registry) {
     buckets: REQUEST_BUCKETS,
     registry,
   });
-  const durations = lazily((verb: string) => durationCells({ verb }));
+  const durations = rememberNames((verb: string) => durationCells({ verb }));
   const overhead = createHistogramCells({
     name: "ctrlmesh_proxy_overhead_seconds",
     help: "From the request to the head of the answer, without the time spent waiting for the API server or the manager.",
@@ -44,7 +44,7 @@ export function createProxyMetrics(registry: Registry) {
     buckets: LAYER_BUCKETS,
     registry,
   });
-  const layers = lazily((layer: string) => layerCells({ layer }));
+  const layers = rememberNames((layer: string) => layerCells({ layer }));
   const open = countStreams(registry);
   const stop = measureEventLoop(registry, "proxy");
 
@@ -83,7 +83,9 @@ function countRequests(registry: Registry): (record: CallRecord, code: number) =
     registry,
   });
   const of = byResource(MAX_RESOURCES, (group, resource) =>
-    lazily((verb: string) => lazily((code: number) => cells({ direction: "outbound", verb, group, resource, code }))),
+    rememberNames((verb: string) =>
+      rememberNames((code: number) => cells({ direction: "outbound", verb, group, resource, code })),
+    ),
   );
   return ({ info, asked = false }, code) => of(info, code, asked)(verbOf(info))(code);
 }
@@ -95,8 +97,8 @@ function countDecisions(registry: Registry): (record: CallRecord) => CounterCell
     labelNames: ["decision", "verb", "reason"],
     registry,
   });
-  const of = lazily((decision: string) =>
-    lazily((reason: string) => lazily((verb: string) => cells({ decision, verb, reason }))),
+  const of = rememberNames((decision: string) =>
+    rememberNames((reason: string) => rememberNames((verb: string) => cells({ decision, verb, reason }))),
   );
   return ({ decision, reason = "", info }) => of(decision)(reason)(verbOf(info));
 }
@@ -153,17 +155,4 @@ export function byResource<T>(
 
 export function verbOf(info: RequestInfo | undefined): string {
   return info === undefined ? "unreadable" : info.verb;
-}
-
-/** A map that makes what it does not have. */
-export function lazily<K, V>(make: (key: K) => V): (key: K) => V {
-  const made = new Map<K, V>();
-  return (key) => {
-    let value = made.get(key);
-    if (value === undefined) {
-      value = make(key);
-      made.set(key, value);
-    }
-    return value;
-  };
 }

@@ -1,7 +1,7 @@
 // Two layers by the operator's User-Agent. `caller` sets the one for the API server and marks callers that
 // subsetDefaultOnlyUserAgents excludes. `excludedCallers` gives them empty lists with a real resourceVersion
 // and idle watches, so that informers neither hang nor crash. Access reviews and the lock pass.
-import type { Clock, Random } from "../../base/clock.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { createListFilter, type Encoding, readFrame } from "../../kube/codec/codec.ts";
 import { formatTerms } from "../../kube/label-selector.ts";
 import { isEndless, isListOrWatch, isWatch } from "../../kube/request-kind.ts";
@@ -69,9 +69,7 @@ async function untilRuleChanges(reply: Promise<Reply>, userAgent: string, then: 
   return endReply(await reply, endBySnapshot(session, isOver));
 }
 
-export interface ExcludedCallersDeps {
-  readonly clock: Clock;
-  readonly random: Random;
+export interface ExcludedCallersDeps extends Pick<ProcessContext, "clock" | "random"> {
   readonly metrics: StreamMetrics;
   readonly session: Session;
   readonly moves: MoveLog;

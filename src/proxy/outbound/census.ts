@@ -3,7 +3,7 @@
 // pod owns. Invariant: no call waits for a list. Until it has ended, and if it fails, the count is not known.
 import { BoundedMap } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { createListFilter } from "../../kube/codec/codec.ts";
 import { isListOrWatch } from "../../kube/request-kind.ts";
 import type { Population } from "../../policy/policy-request.ts";
@@ -20,10 +20,8 @@ import { listStream } from "../filter/filtered-body.ts";
 import { asSource, discardBody, readBody } from "../http/byte-stream.ts";
 import type { Policies } from "../policies/policies.ts";
 
-export interface CensusDeps {
+export interface CensusDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly policies: Pick<Policies, "countsObjects">;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /** While objects are deleted, they are counted anew after this time. */

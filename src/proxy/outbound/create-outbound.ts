@@ -28,7 +28,7 @@ export interface OutboundDeps extends Omit<StackDeps, "apiServer" | "metrics" | 
   readonly registry: Registry;
   /** The stack's layers, outermost first. Default `outboundLayers`. */
   readonly layers?: typeof outboundLayers | undefined;
-  readonly upstream?: Pick<ApiServerOptions, "timeouts" | "liveness" | "http2"> | undefined;
+  readonly upstream?: Pick<ApiServerOptions, "timeouts" | "liveness"> | undefined;
   readonly traffic?: { readonly stalledMs?: number } | undefined;
 }
 

@@ -10,7 +10,6 @@ import { createPolicies } from "../policies/policies.ts";
 import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { NO_MEMORY } from "../session/memory.ts";
-import { NO_REPORTS } from "../session/session.ts";
 import { createLockGate } from "./election/lock-gate.ts";
 import { createPlanLog } from "./lists/plan-log.ts";
 import { outboundLayers } from "./stack.ts";
@@ -20,7 +19,7 @@ function layerNames(): string[] {
   const metrics = createProxyMetrics(registry);
   metrics.stop();
   const session = Object.assign(createEnforcer(), {
-    reports: NO_REPORTS,
+    report: () => undefined,
     memory: NO_MEMORY,
   });
   const apiServer = {

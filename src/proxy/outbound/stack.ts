@@ -1,7 +1,6 @@
 // The layers that the operator's calls of the Kubernetes API pass, outermost first. Each may change the call
 // on its way in and the reply on its way out. How to add a layer: docs/design.md.
-import type { Clock, Random } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { createMoveLog } from "../../mesh/moves/move-log.ts";
 import type { ApiServer } from "../api-server/api-server.ts";
 import type { Call } from "../call/call.ts";
@@ -28,8 +27,8 @@ import { rescue } from "./rescue.ts";
 import { strip } from "./strip.ts";
 import { upstream } from "./upstream.ts";
 
-export interface StackDeps {
-  readonly session: Pick<ManagerSession, keyof Session | "reports" | "memory">;
+export interface StackDeps extends Pick<ProcessContext, "clock" | "random" | "log"> {
+  readonly session: Pick<ManagerSession, keyof Session | "report" | "memory">;
   readonly apiServer: Pick<ApiServer, "send" | "discovery" | "features">;
   readonly metrics: ProxyMetrics;
   readonly streamMetrics: StreamMetrics;
@@ -38,9 +37,6 @@ export interface StackDeps {
   readonly accessLog: AccessLog;
   /** `election` opens and closes it, `lock-gate` asks it. */
   readonly gate: LockGate;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
   readonly podName: string;
 }
 
@@ -64,7 +60,7 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     // Outside of the layers that filter and rename, so that it works on what the operator gets.
     { name: "strip", layer: strip({ session, stripped: metrics.strippedBytes }) },
     // Renames the lock, and marks its calls: the layers behind neither limit nor narrow them.
-    { name: "election", layer: election({ session, reports: session.reports, clock, log, gate }) },
+    { name: "election", layer: election({ session, report: session.report, clock, log, gate }) },
     // Before isolate, so that the routes at the end of a delay decide. Behind election, which marks the lock.
     { name: "fault", layer: fault(deps) },
     // Outside of all that may send several requests, and behind fault, whose delay is not the API server's.

@@ -4,71 +4,30 @@ import { z } from "zod";
 import type { Logger } from "../../base/log.ts";
 import type { PodRef } from "../../mesh/contract/messages.ts";
 import { POLICY, type PolicyResource, readPolicies } from "../../mesh/contract/policy-type.ts";
-import type { StoredBreaker } from "../../policy/engine/engine.ts";
-import { isSamePod, OWNER, type StateFolder } from "../state/state-folder.ts";
-import { CAUSE } from "./breaker-file.ts";
-
-export type StoredPolicies =
-  /** `breakers`: from a version that stored them here. */
-  | { readonly kind: "policies"; readonly resource: PolicyResource; readonly breakers: readonly StoredBreaker[] }
-  /** The manager has said that it sends no policies. */
-  | { readonly kind: "none" };
+import { createPodFile, type StateFolder } from "../state/state-folder.ts";
 
 export type PolicyFile = ReturnType<typeof createPolicyFile>;
 
-const FORMAT = 1;
-
-const HEAD = { format: z.literal(FORMAT), pod: OWNER };
-const OLD_STATE = z.object({ sinceMs: z.number(), cause: CAUSE, recovery: z.string() });
-/** The old key has the uid, the rule and its limiter. */
-const OLD_KEY = z.tuple([z.string(), z.string()], z.unknown());
-const POLICIES = z.object({
-  ...HEAD,
-  version: z.number(),
-  digest: z.string(),
-  body: z.string(),
-  breakers: z.array(z.object({ key: z.string(), state: OLD_STATE })).default([]),
-});
-const NONE = z.object({ ...HEAD, none: z.literal(true) });
+const POLICIES = z
+  .object({ version: z.number(), digest: z.string(), body: z.string() })
+  .transform(({ body, ...head }) => readPolicies(Buffer.from(body), head).resource);
+const NONE = z.object({ none: z.literal(true) });
 const CONTENT = z.union([NONE, POLICIES]);
 
 export function createPolicyFile({ policies: slot }: Pick<StateFolder, "policies">, pod: PodRef, log: Logger) {
-  const save = async (read: () => z.input<typeof CONTENT>) => {
-    // Rules that no longer hold must not come back.
-    await slot.save(() => ({ text: () => JSON.stringify(read()), onFullDisk: "remove" }));
-  };
+  // Rules that no longer hold must not come back.
+  const file = createPodFile(slot, CONTENT, pod, { ignored: "stored policies ignored", onFullDisk: "remove", log });
   return {
-    async load(): Promise<StoredPolicies | undefined> {
-      try {
-        const text = await slot.read();
-        if (text === undefined) return undefined;
-        const content = CONTENT.parse(JSON.parse(text));
-        if (!isSamePod(content.pod, pod)) return undefined;
-        if ("none" in content) return { kind: "none" };
-        const { version, digest, body } = content;
-        const { resource } = readPolicies(Buffer.from(body), { version, digest });
-        return { kind: "policies", resource, breakers: content.breakers.map(fromOldBreaker) };
-      } catch (error) {
-        log.warn({ err: error, path: slot.path }, "stored policies ignored");
-        return undefined;
-      }
-    },
+    /** `none`: the manager has said that it sends no policies. */
+    load: file.load,
     /** Resolves when the newest policies are stored, or the old ones are removed. */
-    save: (read: () => PolicyResource): Promise<void> =>
-      save(() => {
+    save: (read: () => PolicyResource) =>
+      file.save(() => {
         const resource = read();
-        const body = Buffer.from(POLICY.encode(resource)).toString("utf8");
-        return { format: FORMAT, pod, version: resource.version, digest: resource.digest, body };
+        const { version, digest } = resource;
+        return { version, digest, body: Buffer.from(POLICY.encode(resource)).toString("utf8") };
       }),
-    /** Stores that the manager sends none. */
-    saveNone: (): Promise<void> => save(() => ({ format: FORMAT, pod, none: true })),
-    async idle(): Promise<void> {
-      await slot.idle();
-    },
+    saveNone: () => file.save(() => ({ none: true })),
+    idle: file.idle,
   };
-}
-
-function fromOldBreaker({ key, state }: z.output<typeof POLICIES>["breakers"][number]): StoredBreaker {
-  const [uid, rule] = OLD_KEY.parse(JSON.parse(key));
-  return { uid, rule, ...state, figure: "" };
 }

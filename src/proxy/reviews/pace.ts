@@ -1,7 +1,7 @@
 // Slows down an address that sends much: each chunk of a body makes the next one wait. Otherwise strangers
 // could fill the thread, which serves the API servers too, with large bodies. Invariants: every byte counts,
 // of reviews and of all other bodies; calls of peers never wait.
-import { type ClientPace, createClientPace } from "../../base/client-pace.ts";
+import { createClientPace } from "../../base/client-pace.ts";
 import { type Clock, sleep, type Timer } from "../../base/clock.ts";
 import { MAX_REVIEW_BYTES } from "../../kube/admission-review.ts";
 import type { ByteSource, SourceControl } from "../http/byte-stream.ts";
@@ -16,10 +16,8 @@ const CHUNK_BYTES = 512;
 /** A call's cost in addition to its body: the main thread can answer 2,000 a second. */
 const CALL_BYTES = 4 * 1024;
 
-export function pace(
-  clock: Clock,
-  bodies: ClientPace = createClientPace({ perSecond: BYTES_PER_SECOND, burst: BURST_BYTES, clock }),
-): ReviewLayer {
+export function pace(clock: Clock): ReviewLayer {
+  const bodies = createClientPace({ perSecond: BYTES_PER_SECOND, burst: BURST_BYTES, clock });
   return (next) => async (call) => {
     const { address, forwardedAs } = call.record;
     if (forwardedAs !== undefined) return next(call);

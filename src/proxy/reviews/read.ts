@@ -18,8 +18,8 @@ import { type ReviewCall, ReviewError, type ReviewLayer, unavailable } from "./r
  */
 export const MAX_HELD_BYTES = 16 * 1024 * 1024;
 
-export function read(maxHeldBytes = MAX_HELD_BYTES): ReviewLayer {
-  const budget = createFairBudget(maxHeldBytes);
+export function read(): ReviewLayer {
+  const budget = createFairBudget(MAX_HELD_BYTES);
   return (next) => async (call) => {
     if (call.body === null || !mayBeReview(call)) return pass(next, call);
     const share = takeFrom(budget, call.record.address);

@@ -8,12 +8,7 @@ import type { ProcessContext } from "../../base/process-context.ts";
 import type { TrafficServer } from "../server/traffic-server.ts";
 import type { FromThread, ListenerState, ThreadSettings, ToThread } from "./thread-messages.ts";
 
-export interface ReviewThread {
-  readonly server: TrafficServer;
-  /** From the moment when the thread listens until it has drained or ended. */
-  readonly isListening: boolean;
-  post(message: ToThread): void;
-}
+export type ReviewThread = ReturnType<typeof createReviewThread>;
 
 export interface ReviewThreadOptions extends Pick<ThreadKeeperOptions<never>, "onStart" | "onEnd" | "clock" | "random" | "log"> {
   readonly settings: ThreadSettings;
@@ -26,7 +21,7 @@ export interface ReviewThreadOptions extends Pick<ThreadKeeperOptions<never>, "o
  */
 const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2 };
 
-export function createReviewThread({ settings, onMessage, onEnd, ...options }: ReviewThreadOptions): ReviewThread {
+export function createReviewThread({ settings, onMessage, onEnd, ...options }: ReviewThreadOptions) {
   let { port } = settings.listen;
   let isListening = false;
   let isStopping = false;
@@ -83,7 +78,8 @@ export function createReviewThread({ settings, onMessage, onEnd, ...options }: R
   };
   return {
     server,
-    get isListening() {
+    /** From the moment when the thread listens until it has drained or ended. */
+    get isListening(): boolean {
       return isListening;
     },
     post: keeper.post,

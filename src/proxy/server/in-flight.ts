@@ -16,17 +16,7 @@ export interface Running<Call> {
   end(gone: boolean): void;
 }
 
-export interface InFlight<Notes extends CallNotes> {
-  begin(call: Omit<HttpCall<Notes>, "signal">): Running<HttpCall<Notes>>;
-  readonly draining: boolean;
-  beginDrain(): void;
-  /** Resolves when only watches and other endless calls run, or after this time. */
-  untilOnlyEndless(withinMs: number): Promise<void>;
-  /** Ends the endless calls, spread over this time so that their clients do not all come back together. */
-  endLongRunning(spreadMs: number): Promise<void>;
-  /** Ends all calls that are left. */
-  abortAll(): void;
-}
+export type InFlight<Notes extends CallNotes> = ReturnType<typeof createInFlight<Notes>>;
 
 /** The same for every call: an error for each request would cost a stack trace. */
 const OVER = new MeshError("ABORTED", "serving a request: it is over");
@@ -34,7 +24,7 @@ const OVER = new MeshError("ABORTED", "serving a request: it is over");
 /** How long the last call may take to send its end. */
 const LAST_END_MS = 250;
 
-export function createInFlight<Notes extends CallNotes>(clock: Clock): InFlight<Notes> {
+export function createInFlight<Notes extends CallNotes>(clock: Clock) {
   const running = new Map<HttpCall<Notes>, CallAbort>();
   let draining = false;
   let onCallEnd: (() => void) | undefined;
@@ -51,7 +41,7 @@ export function createInFlight<Notes extends CallNotes>(clock: Clock): InFlight<
     });
 
   return {
-    begin(parts) {
+    begin(parts: Omit<HttpCall<Notes>, "signal">): Running<HttpCall<Notes>> {
       const abort = new CallAbort();
       const call: HttpCall<Notes> = { ...parts, signal: abort };
       running.set(call, abort);
@@ -70,14 +60,16 @@ export function createInFlight<Notes extends CallNotes>(clock: Clock): InFlight<
         },
       };
     },
-    get draining() {
+    get draining(): boolean {
       return draining;
     },
-    beginDrain() {
+    beginDrain(): void {
       draining = true;
     },
-    untilOnlyEndless: (withinMs) => untilNone(hasEnd, withinMs),
-    async endLongRunning(spreadMs) {
+    /** Resolves when only watches and other endless calls run, or after this time. */
+    untilOnlyEndless: (withinMs: number): Promise<void> => untilNone(hasEnd, withinMs),
+    /** Ends the endless calls, spread over this time so that their clients do not all come back together. */
+    async endLongRunning(spreadMs: number): Promise<void> {
       const calls = [...running].filter(([call]) => !hasEnd(call));
       const timers = calls.map(([, abort], index) =>
         clock.after((spreadMs * (index + 1)) / calls.length, () => abort.abort(shuttingDown())),
@@ -85,7 +77,8 @@ export function createInFlight<Notes extends CallNotes>(clock: Clock): InFlight<
       await untilNone((call) => !hasEnd(call), spreadMs + LAST_END_MS);
       for (const timer of timers) timer.cancel();
     },
-    abortAll() {
+    /** Ends all calls that are left. */
+    abortAll(): void {
       for (const abort of [...running.values()]) abort.abort(shuttingDown());
     },
   };

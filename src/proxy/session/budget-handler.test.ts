@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { limitRule, policyRequest } from "../../../test/support/policies.ts";
 import { runningPolicies } from "../../../test/support/running-policies.ts";
 import { silentLogger } from "../../base/log.ts";
-import { BUDGET, type BudgetShare, budgetDigest } from "../../mesh/contract/budget-type.ts";
+import { BUDGET, type BudgetShare } from "../../mesh/contract/budget-type.ts";
 import type { ShareReportMessage } from "../../mesh/contract/messages.ts";
 import { WANT_MS } from "../../policy/limiters/shared-bucket.ts";
 import { createStateFolder } from "../state/state-folder.ts";
@@ -36,7 +36,7 @@ function setUp(pod = POD) {
     clock,
     slot,
     async take(version: number, ...shares: BudgetShare[]): Promise<void> {
-      const digest = budgetDigest(shares);
+      const digest = BUDGET.digest({ shares });
       const body = BUDGET.encode({ version, digest, shares });
       handler.take(
         { nonce: version, baseDigest: "", resource: { type: BUDGET.name, version, digest, body } },
@@ -127,7 +127,7 @@ it("a larger share is reported before the disk has it, so that a new manager doe
   const resource = {
     type: BUDGET.name,
     version: 8,
-    digest: budgetDigest(shares),
+    digest: BUDGET.digest({ shares }),
     body: BUDGET.encode({ version: 8, digest: "", shares }),
   };
   handler.take(

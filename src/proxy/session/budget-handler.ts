@@ -2,23 +2,21 @@
 // a report never says less than what is in force or what a restart can bring back, since the manager gives the
 // difference to other pods. Without the manager the last shares stay in force, also over a restart.
 import { z } from "zod";
-import type { Clock, Timer } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+import type { Timer } from "../../base/clock.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
 import { BUDGET, type BudgetShare, shareSchema } from "../../mesh/contract/budget-type.ts";
 import type { PodRef, ShareReportMessage } from "../../mesh/contract/messages.ts";
 import { WANT_MS } from "../../policy/limiters/shared-bucket.ts";
 import { ruleKey } from "../../policy/policy.ts";
 import type { RunningPolicies } from "../policies/policies.ts";
-import { OWNER, readStored, type Slot } from "../state/state-folder.ts";
+import { createPodFile, type Slot } from "../state/state-folder.ts";
 import { type ResourceHandler, takeWhole } from "./resource-handler.ts";
 
-export interface BudgetHandlerDeps {
+export interface BudgetHandlerDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly policies: Pick<RunningPolicies, "share" | "wantsMore" | "onWant">;
   readonly slot: Slot;
   readonly pod: PodRef;
   readonly report: (report: ShareReportMessage) => void;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 interface Shares {
@@ -26,10 +24,10 @@ interface Shares {
   readonly shares: readonly BudgetShare[];
 }
 
-const FORMAT = 1;
-const CONTENT = z.object({ format: z.literal(FORMAT), pod: OWNER, version: z.number(), shares: z.array(shareSchema) });
+const CONTENT = z.object({ version: z.number(), shares: z.array(shareSchema) });
 
 export function createBudgetHandler({ policies, slot, pod, report, clock, log }: BudgetHandlerDeps) {
+  const file = createPodFile(slot, CONTENT, pod, { ignored: "stored shares of budgets ignored", onFullDisk: "remove", log });
   let current: Shares = { version: 0, shares: [] };
   /** The last shares that are on the disk, or for which the disk has none. */
   let settled = current;
@@ -45,7 +43,6 @@ export function createBudgetHandler({ policies, slot, pod, report, clock, log }:
   };
   policies.onWant(tell);
   const handler: ResourceHandler = {
-    capabilities: [],
     take(update, answers) {
       const refused = "shares of budgets refused, the last ones stay";
       const next = takeWhole(update, answers, BUDGET.decode, { log, refused });
@@ -54,36 +51,31 @@ export function createBudgetHandler({ policies, slot, pod, report, clock, log }:
       mayHold = larger(mayHold, next.shares);
       policies.share(current.shares);
       tell();
-      const content = () => ({ text: () => textOf(current, pod), onFullDisk: "remove" as const });
-      void slot.save(content).then((saved) => {
-        if (current.version !== next.version) return;
-        if (saved.is !== "unknown") [settled, mayHold] = [current, current.shares];
-        tell();
-        answers.ack();
-      });
+      void file
+        .save(() => current)
+        .then((saved) => {
+          if (current.version !== next.version) return;
+          if (saved.is !== "unknown") [settled, mayHold] = [current, current.shares];
+          tell();
+          answers.ack();
+        });
     },
   };
   return {
     ...handler,
     async restore(): Promise<void> {
-      const stored = await readStored(slot, CONTENT, pod, { log, ignored: "stored shares of budgets ignored" });
+      const stored = await file.load();
       if (stored === undefined) return;
-      const { version, shares } = stored;
-      current = { version, shares };
-      [settled, mayHold] = [current, shares];
-      policies.share(shares);
+      current = stored;
+      [settled, mayHold] = [stored, stored.shares];
+      policies.share(stored.shares);
       tell();
     },
     async idle(): Promise<void> {
       timer?.cancel();
-      await slot.idle();
+      await file.idle();
     },
   };
-}
-
-function textOf({ version, shares }: Shares, pod: PodRef): string {
-  const content: z.input<typeof CONTENT> = { format: FORMAT, pod, version, shares: [...shares] };
-  return JSON.stringify(content);
 }
 
 /** The larger share of each rule. */

@@ -144,14 +144,9 @@ export function createSession(deps: SessionDeps): ManagerSession {
     beginHold: enforcer.beginHold,
     beginRenewal: enforcer.beginRenewal,
     memory: { lock: file.lock, moves: file.moves },
-    reports: {
-      setLeader(value) {
-        metrics.leader.set(value ? 1 : 0);
-        reporter.report("leader", value);
-      },
-      setLockAccess: (access) => reporter.report("lock", access),
-      setUnnamedLock: (lock) => reporter.report("unnamedLock", lock),
-      setWebhookProblem: (problem) => reporter.report("webhookProblem", problem),
+    report(kind, value) {
+      if (kind === "leader") metrics.leader.set(value ? 1 : 0);
+      reporter.report(kind, value);
     },
     async start(signal) {
       const endedCleanly = await takeCleanEnd(state.cleanEnd, pod, log);

@@ -3,11 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { JUST_WRITTEN_MS } from "../../mesh/link/own-writes.ts";
 import type { Session } from "./session.ts";
 
-export interface LastWrites {
-  /** Counts a write until the returned function is called, and for JUST_WRITTEN_MS more. Calling it again does nothing. */
-  begin(place: string): () => void;
-  readonly places: ReadonlySet<string>;
-}
+export type LastWrites = ReturnType<typeof createLastWrites>;
 
 /** Counts each write of the pod's own, and none that the guard lets pass to another subset's object. */
 export function countingLast(lastWrites: Pick<LastWrites, "begin">, beginWrite: Session["beginWrite"]): Session["beginWrite"] {
@@ -22,7 +18,7 @@ export function countingLast(lastWrites: Pick<LastWrites, "begin">, beginWrite: 
   };
 }
 
-export function createLastWrites(clock: Pick<Clock, "monotonicMs">): LastWrites {
+export function createLastWrites(clock: Pick<Clock, "monotonicMs">) {
   const inFlight = new Map<symbol, string>();
   /** When the last write to each place ended, the oldest first. */
   const ended = new Map<string, number>();
@@ -34,7 +30,8 @@ export function createLastWrites(clock: Pick<Clock, "monotonicMs">): LastWrites 
     }
   };
   return {
-    begin(place) {
+    /** Counts a write until the returned function is called, and for JUST_WRITTEN_MS more. Calling it again does nothing. */
+    begin(place: string): () => void {
       const write = Symbol(place);
       inFlight.set(write, place);
       return () => {
@@ -44,7 +41,7 @@ export function createLastWrites(clock: Pick<Clock, "monotonicMs">): LastWrites 
         ended.set(place, clock.monotonicMs());
       };
     },
-    get places() {
+    get places(): ReadonlySet<string> {
       forgetOld();
       return new Set([...inFlight.values(), ...ended.keys()]);
     },

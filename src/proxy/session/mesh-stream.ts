@@ -4,14 +4,7 @@ import type { ManagerMessage, ProxyMessage } from "../../mesh/contract/messages.
 import { CONNECT } from "../../wire/load-proto.ts";
 import type { ManagerChannel } from "../identity/manager-channel.ts";
 
-export interface MeshStream {
-  /** Does nothing once the stream has ended. */
-  send(message: ProxyMessage): void;
-  /** `ended` resolves with the error. */
-  close(error?: Error): void;
-  /** Resolves with the error that ended the stream, if any. */
-  readonly ended: Promise<Error | undefined>;
-}
+export type MeshStream = ReturnType<typeof openMeshStream>;
 
 export interface MeshStreamOptions {
   readonly channel: ManagerChannel;
@@ -24,7 +17,7 @@ export interface MeshStreamOptions {
   onMessage(message: ManagerMessage): void;
 }
 
-export function openMeshStream(options: MeshStreamOptions): MeshStream {
+export function openMeshStream(options: MeshStreamOptions) {
   const { channel, method = CONNECT } = options;
   const call: ClientDuplexStream<ProxyMessage, ManagerMessage> = channel.makeBidiStreamRequest(
     method.path,
@@ -53,10 +46,13 @@ export function openMeshStream(options: MeshStreamOptions): MeshStream {
   call.on("end", () => finish());
   call.write(options.registration);
   return {
-    send(message) {
+    /** Does nothing once the stream has ended. */
+    send(message: ProxyMessage): void {
       if (!isOver) call.write(message);
     },
+    /** `ended` resolves with the error. */
     close: finish,
+    /** Resolves with the error that ended the stream, if any. */
     ended,
   };
 }

@@ -14,7 +14,6 @@ export function createPeersHandler(ownUid: string, log: Logger): ResourceHandler
   let current: readonly PodPeer[] = [];
   const listeners: (() => void)[] = [];
   return {
-    capabilities: [],
     peers: {
       get current() {
         return current;

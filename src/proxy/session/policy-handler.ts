@@ -3,13 +3,7 @@
 // leaves the last good one in force; without policies it says so, until a manager has sent some or sends none.
 import type { Logger } from "../../base/log.ts";
 import type { PolicyReportMessage, UpdateMessage } from "../../mesh/contract/messages.ts";
-import {
-  KEEPS_RULES,
-  type PolicyResource,
-  policiesDigest,
-  type ReadPolicies,
-  readPolicies,
-} from "../../mesh/contract/policy-type.ts";
+import { type PolicyResource, policiesDigest, type ReadPolicies, readPolicies } from "../../mesh/contract/policy-type.ts";
 import { NO_POLICIES, type PolicySet, type RuleOrigin } from "../../policy/policy.ts";
 import type { BreakerFile } from "../policies/breaker-file.ts";
 import type { RunningPolicies } from "../policies/policies.ts";
@@ -28,13 +22,11 @@ export function createPolicyHandler({ policies, file, breakers, report, log }: P
   let current: PolicyResource | undefined;
   /** Whether the manager sends policies; undefined as long as that is not known. */
   let isSent: boolean | undefined;
-  const storeBreakers = () => breakers.save(() => policies.openBreakers);
   policies.onChange((hasMoved) => {
     report(policies.report);
-    if (hasMoved) void storeBreakers();
+    if (hasMoved) void breakers.save(() => ({ breakers: policies.openBreakers }));
   });
   return {
-    capabilities: [KEEPS_RULES],
     announced(isNowSent: boolean): void {
       // A restart without a manager need not wait for what does not come.
       if (!isNowSent && isSent !== false && current === undefined) void file.saveNone();
@@ -49,13 +41,14 @@ export function createPolicyHandler({ policies, file, breakers, report, log }: P
     },
     async restore(): Promise<void> {
       const [stored, opened] = await Promise.all([file.load(), breakers.load()]);
-      const old = stored?.kind === "policies" ? stored.breakers : [];
-      policies.restore(opened ?? old);
-      if (opened === undefined && old.length > 0) void storeBreakers();
-      if (stored?.kind === "none") isSent = false;
-      if (stored?.kind !== "policies") return;
-      current = stored.resource;
-      policies.enforce(stored.resource, stored.resource.digest);
+      policies.restore(opened?.breakers ?? []);
+      if (stored === undefined) return;
+      if ("none" in stored) {
+        isSent = false;
+        return;
+      }
+      current = stored;
+      policies.enforce(stored, stored.digest);
     },
     take(update: UpdateMessage, answers: Answers) {
       const read = takeWhole(update, answers, readPolicies, { log, refused: "policies refused, the last good ones stay" });

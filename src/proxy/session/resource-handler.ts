@@ -5,8 +5,8 @@ import type { UpdateMessage } from "../../mesh/contract/messages.ts";
 import { acceptsType, ResourceInvalidError, type Versioned } from "../../mesh/contract/resource-type.ts";
 
 export interface ResourceHandler {
-  /** Optional features of the type. */
-  readonly capabilities: readonly string[];
+  /** Optional features of the type. Default: none. */
+  readonly capabilities?: readonly string[];
   take(update: UpdateMessage, answers: Answers): void;
   /** The manager has said whether it sends resources of this type. */
   announced?(isSent: boolean): void;
@@ -22,7 +22,7 @@ export interface Answers {
 export type ResourceHandlers = Readonly<Record<string, ResourceHandler>>;
 
 export function capabilitiesOf(handlers: ResourceHandlers): string[] {
-  return Object.entries(handlers).flatMap(([type, { capabilities }]) => [acceptsType(type), ...capabilities]);
+  return Object.entries(handlers).flatMap(([type, { capabilities = [] }]) => [acceptsType(type), ...capabilities]);
 }
 
 /** The whole resource of an update. Undefined if it cannot be read: then the answer is given, and the log has `refused`. */

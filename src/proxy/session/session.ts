@@ -3,7 +3,7 @@
 import type { Runnable } from "../../base/lifecycle.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { GroupResource } from "../../kube/types.ts";
-import type { LockAccessMessage, UnnamedLockMessage } from "../../mesh/contract/messages.ts";
+import type { Reports } from "../../mesh/contract/messages.ts";
 import type { MovesMemory } from "../../mesh/moves/stored-moves.ts";
 import type { WriteReach } from "../../mesh/ownership/decide.ts";
 import type { Enforced, EnforcedRoutes } from "../../mesh/ownership/enforced.ts";
@@ -33,36 +33,16 @@ export function enforcedNow({ current }: Pick<Session, "current">): Enforced {
   return current;
 }
 
-export type LockAccess = LockAccessMessage;
-
-export type UnnamedLock = UnnamedLockMessage;
+/** Tells the manager the last value of one kind of report. Equal values are ignored. */
+export type Report = <K extends keyof Reports>(kind: K, value: Reports[K]) => void;
 
 export interface ManagerSession extends Session, Runnable {
   readonly policies: Policies;
   readonly peers: Peers;
-  readonly reports: ReportSink;
+  readonly report: Report;
   readonly memory: { readonly lock: LockMemory; readonly moves: MovesMemory };
   /** What has to come before the proxy serves; undefined if it serves. */
   readonly awaited: "snapshot" | "policies" | undefined;
   /** Why the manager cannot be asked or refuses this pod, in words for a user; undefined if unknown. */
   readonly trouble: string | undefined;
 }
-
-/** Equal values are ignored. */
-export interface ReportSink {
-  setLeader(leader: boolean): void;
-  /** Whether the API server lets the operator use its renamed lock; null while that is not known. */
-  setLockAccess(access: LockAccess | null): void;
-  /** A lock that the app does not name; null if there is none. */
-  setUnnamedLock(lock: UnnamedLock | null): void;
-  /** "" if the listener for webhooks has a certificate. */
-  setWebhookProblem(problem: string): void;
-}
-
-/** Reports nothing. */
-export const NO_REPORTS: ReportSink = {
-  setLeader: () => undefined,
-  setLockAccess: () => undefined,
-  setUnnamedLock: () => undefined,
-  setWebhookProblem: () => undefined,
-};

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { emptyFile, isMissing, readBounded, removeFile, replaceFile } from "../../base/durable-file.ts";
 import { MeshError } from "../../base/errors.ts";
+import type { Immutable } from "../../base/json.ts";
 import type { Logger } from "../../base/log.ts";
 
 const MIB = 1024 * 1024;
@@ -156,23 +157,36 @@ export function isSamePod(owner: Owner, pod: Owner): boolean {
   return owner.namespace === pod.namespace && owner.name === pod.name && owner.uid === pod.uid;
 }
 
-/**
- * What this very pod has stored in a slot, as JSON. Undefined without a usable file; if there is one that
- * cannot be used, the log has `ignored`.
- */
-export async function readStored<T extends { readonly pod: Owner }>(
-  slot: Slot,
-  schema: z.ZodType<T>,
-  pod: Owner,
-  { log, ignored }: { readonly log: Logger; readonly ignored: string },
-): Promise<T | undefined> {
-  try {
-    const text = await slot.read();
-    if (text === undefined) return undefined;
-    const content = schema.parse(JSON.parse(text));
-    return isSamePod(content.pod, pod) ? content : undefined;
-  } catch (error) {
-    log.warn({ err: error, path: slot.path }, ignored);
-    return undefined;
-  }
+/** All of the present format. A text of another one cannot be used. */
+const FORMAT = 1;
+const HEAD = z.object({ format: z.literal(FORMAT), pod: OWNER });
+
+interface PodFileOptions {
+  /** The warning in the log about a text that cannot be used. */
+  readonly ignored: string;
+  readonly onFullDisk: "keep" | "remove";
+  readonly log: Logger;
+}
+
+/** What this very pod stores in a slot, as JSON of the schema. */
+export function createPodFile<S extends z.ZodType<unknown, object>>(slot: Slot, schema: S, pod: Owner, options: PodFileOptions) {
+  const { ignored, onFullDisk, log } = options;
+  return {
+    /** Undefined without a usable file. */
+    async load(): Promise<z.output<S> | undefined> {
+      try {
+        const text = await slot.read();
+        if (text === undefined) return undefined;
+        const content: unknown = JSON.parse(text);
+        return isSamePod(HEAD.parse(content).pod, pod) ? schema.parse(content) : undefined;
+      } catch (error) {
+        log.warn({ err: error, path: slot.path }, ignored);
+        return undefined;
+      }
+    },
+    /** As `save` of a slot: stores what `read` returns when its turn comes. */
+    save: (read: () => Immutable<z.input<S>>): Promise<Saved> =>
+      slot.save(() => ({ text: () => JSON.stringify({ format: FORMAT, pod, ...read() }), onFullDisk })),
+    idle: (): Promise<unknown> => slot.idle(),
+  };
 }

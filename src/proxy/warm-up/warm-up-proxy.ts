@@ -18,7 +18,6 @@ import { createPolicies } from "../policies/policies.ts";
 import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import { createEnforcer } from "../session/enforcer.ts";
 import { NO_MEMORY } from "../session/memory.ts";
-import { NO_REPORTS } from "../session/session.ts";
 import { startStandIn } from "./stand-in.ts";
 
 export interface WarmUpProxy {
@@ -64,7 +63,7 @@ export async function startWarmUpProxy(
   const registry = new Registry();
   const context = { clock, random, log, registry };
   const standIn = await startStandIn(certificate.current(), [...OWN_NAMESPACES, ...OTHER_NAMESPACES]);
-  const session = Object.assign(createEnforcer(), { memory: NO_MEMORY, reports: NO_REPORTS });
+  const session = Object.assign(createEnforcer(), { memory: NO_MEMORY, report: () => undefined });
   session.enforce(ROUTES);
   const policies = createPolicies({ ...context, managerAwayMs: () => 0, metrics: createPolicyMetrics(registry) });
   const accessLog = createAccessLog({ share: 0, random, log });

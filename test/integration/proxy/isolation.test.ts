@@ -8,11 +8,11 @@ import { createLockGate, lockGate } from "../../../src/proxy/outbound/election/l
 import { isolate } from "../../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
 import { NO_MEMORY } from "../../../src/proxy/session/memory.ts";
-import { NO_REPORTS } from "../../../src/proxy/session/session.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type Script, startFakeApi } from "../../support/fake-api.ts";
 import { isolateDeps } from "../../support/isolate.ts";
 import { startProxy } from "../../support/proxy-harness.ts";
+import { reportTo } from "../../support/report-to.ts";
 import { routes } from "../../support/test-routes.ts";
 
 let stops: (() => Promise<unknown>)[] = [];
@@ -34,13 +34,13 @@ async function setup(script: Script) {
     beginHold: session.beginHold,
     beginRenewal: session.beginRenewal,
   };
-  const reports = { ...NO_REPORTS, setLeader: (value: boolean) => void leader.push(value) };
+  const report = reportTo({ leader: (value) => void leader.push(value) });
   const api = await startFakeApi(script);
   stops.push(() => api.close());
   const gate = createLockGate(systemClock, NO_MEMORY.lock);
   const proxy = await startProxy({
     api,
-    election: election({ session: sessionOfLayers, reports, gate, clock: systemClock, log: silentLogger() }),
+    election: election({ session: sessionOfLayers, report, gate, clock: systemClock, log: silentLogger() }),
     lockGate: lockGate(gate),
     isolate: isolate(isolateDeps({ session, clock: systemClock })),
   });

@@ -251,12 +251,12 @@ describe("a proxy's session", () => {
     const { session } = await proxy(manager.endpoint);
     // A stream starts with a report of each kind.
     await eventually(() => leaders(manager).length === 1);
-    session.reports.setLeader(true);
-    session.reports.setLeader(true);
+    session.report("leader", true);
+    session.report("leader", true);
     await eventually(() => leaders(manager).length === 2);
     manager.streams.at(-1)?.end();
     await eventually(() => leaders(manager).length === 3);
-    session.reports.setLeader(false);
+    session.report("leader", false);
     await eventually(() => leaders(manager).length === 4);
     expect(leaders(manager)).toEqual([false, true, true, false]);
   });
@@ -266,8 +266,8 @@ describe("a proxy's session", () => {
     const { session } = await proxy(manager.endpoint);
     await eventually(() => reports(manager).length === KINDS_OF_REPORT);
     const lock = { lockName: "lock---blue", resource: "configmaps", deniedVerbs: ["get", "update"], reason: "no" };
-    session.reports.setLockAccess(lock);
-    session.reports.setLeader(true);
+    session.report("lock", lock);
+    session.report("leader", true);
     await eventually(() => reports(manager).length === KINDS_OF_REPORT + 2);
     expect(reports(manager).slice(-2)).toMatchObject([{ lock }, { leader: true }]);
     manager.streams.at(-1)?.end();
@@ -281,7 +281,7 @@ describe("a proxy's session", () => {
       { webhookProblem: "" },
       { shares: { version: 0 } },
     ]);
-    session.reports.setLockAccess(null);
+    session.report("lock", null);
     await eventually(() => reports(manager).length === 2 * KINDS_OF_REPORT + 3);
     expect(reports(manager).at(-1)).toMatchObject({ lock: { resource: "" } });
   });
@@ -291,7 +291,7 @@ describe("a proxy's session", () => {
     const { session } = await proxy(manager.endpoint);
     await eventually(() => reports(manager).length === KINDS_OF_REPORT);
     const unnamedLock = { lockName: "op", resource: "configmaps" };
-    session.reports.setUnnamedLock(unnamedLock);
+    session.report("unnamedLock", unnamedLock);
     await eventually(() => reports(manager).length === KINDS_OF_REPORT + 1);
     expect(reports(manager).at(-1)).toMatchObject({ unnamedLock });
   });

@@ -6,18 +6,18 @@ import { systemClock, systemRandom } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { createKubeClient } from "../../../src/kube/client/client.ts";
 import { LEASES, NAMESPACES } from "../../../src/kube/client/resources.ts";
+import type { UnnamedLockMessage } from "../../../src/mesh/contract/messages.ts";
 import { election } from "../../../src/proxy/outbound/election/election.ts";
 import { createLockGate } from "../../../src/proxy/outbound/election/lock-gate.ts";
 import { isolate } from "../../../src/proxy/outbound/isolate/isolate.ts";
 import { createEnforcer } from "../../../src/proxy/session/enforcer.ts";
 import { NO_MEMORY } from "../../../src/proxy/session/memory.ts";
-import type { UnnamedLock } from "../../../src/proxy/session/session.ts";
-import { NO_REPORTS } from "../../../src/proxy/session/session.ts";
 import { createLeaderElector } from "../../../src/runtime/leader-election.ts";
 import { createLocalKube } from "../../localkube/localkube.ts";
 import { eventually } from "../../support/eventually.ts";
 import { isolateDeps } from "../../support/isolate.ts";
 import { startProxy } from "../../support/proxy-harness.ts";
+import { reportTo } from "../../support/report-to.ts";
 import { routes } from "../../support/test-routes.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -37,14 +37,13 @@ it("is told which field to set, and leads once the field is set", async () => {
   const enforce = (version: number, lockName: string) =>
     enforcer.enforce(routes(version, { blue: ["a"], defaultSubset: ["shop"] }, { lockName }));
   enforce(1, "");
-  const reports: (UnnamedLock | null)[] = [];
-  const sink = { ...NO_REPORTS, setUnnamedLock: (lock: UnnamedLock | null) => void reports.push(lock) };
+  const reports: (UnnamedLockMessage | null)[] = [];
   const api = { url: kube.url, ca: { certPem: kube.caPem }, open: 0 };
   const proxy = await startProxy({
     api,
     election: election({
       session: enforcer,
-      reports: sink,
+      report: reportTo({ unnamedLock: (lock) => void reports.push(lock) }),
       gate: createLockGate(systemClock, NO_MEMORY.lock),
       clock: systemClock,
       log: silentLogger(),

@@ -1,5 +1,4 @@
 // A proxy and a manager of different versions. Each reports a resource type that the other does not support, and never ignores it silently.
-
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -132,7 +131,7 @@ it("today's proxy and today's manager agree on types and deltas, and on what a n
   expect(session.current).toBeUndefined();
   registry.publish("shop/shop-0", POLICY, { version: 1, digest: policiesDigest(NO_POLICIES), ...NO_POLICIES });
   await eventually(() => session.current !== undefined);
-  session.reports.setLeader(true);
+  session.report("leader", true);
   session.beginHold("new");
   await eventually(
     () => registry.facts("shop/shop-0")?.leader === true && registry.facts("shop/shop-0")?.backlog.heldNamespaces === 1,

@@ -3,22 +3,20 @@
 // Status to any other request, whose code says whether to try again.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ClientPace } from "../../../base/client-pace.ts";
-import type { Clock } from "../../../base/clock.ts";
 import { clientAddress } from "../../../base/connection-places.ts";
 import type { Logger } from "../../../base/log.ts";
 import { Counter, Histogram, type Registry } from "../../../base/metrics.ts";
 import { plainText } from "../../../base/plain-text.ts";
+import type { ProcessContext } from "../../../base/process-context.ts";
 import { JSON_TYPE, mediaTypeOf } from "../../../kube/media-types.ts";
 import { StatusError } from "../../../kube/status.ts";
 import { type AdmissionAnswer, type AdmissionRequest, encodeReview } from "./admission-review.ts";
 import { type ReviewMeans, readReviewRequest } from "./read-review-request.ts";
 import type { Caller, WebhookName, WebhookRoutes } from "./webhook.ts";
 
-export interface ServeOptions extends ReviewMeans {
+export interface ServeOptions extends ReviewMeans, Pick<ProcessContext, "clock" | "log"> {
   readonly routes: WebhookRoutes;
   readonly metrics: WebhookMetrics;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** The time for a client to read an answer. */
   readonly answerMs: number;
   /** Bounds the refusals and failures of a client that are logged. All are counted. */

@@ -6,15 +6,15 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { KeyCertificate } from "../../../base/certificates.ts";
 import { createClientPace } from "../../../base/client-pace.ts";
-import { type Clock, sleep } from "../../../base/clock.ts";
+import { sleep } from "../../../base/clock.ts";
 import { createPlaces } from "../../../base/connection-places.ts";
 import { createFairBudget } from "../../../base/fair-budget.ts";
 import { createFairTurns } from "../../../base/fair-turns.ts";
 import { GUARDED_SERVER, guardConnections } from "../../../base/guard-connections.ts";
 import type { Runnable } from "../../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../../base/listener.ts";
-import type { Logger } from "../../../base/log.ts";
 import type { Registry } from "../../../base/metrics.ts";
+import type { ProcessContext } from "../../../base/process-context.ts";
 import type { ClientCa } from "./client-ca.ts";
 import { createWebhookMetrics, type ServeOptions, serveReview } from "./serve-review.ts";
 import type { WebhookRoutes } from "./webhook.ts";
@@ -33,7 +33,7 @@ const BOUNDS = {
   maxConnections: 256,
 };
 
-export interface WebhookServerOptions extends Partial<typeof BOUNDS> {
+export interface WebhookServerOptions extends Partial<typeof BOUNDS>, Pick<ProcessContext, "clock" | "log"> {
   readonly listen: ListenAddress;
   /** `serving` is undefined before the first certificate: handshakes then fail. */
   readonly identity: { readonly serving: KeyCertificate | undefined; onChange(listener: () => void): () => void };
@@ -41,8 +41,6 @@ export interface WebhookServerOptions extends Partial<typeof BOUNDS> {
   readonly metricsRegistry: Registry;
   /** Only clients with a certificate of these CAs are served. Default: all clients are. */
   readonly clientCa?: ClientCa;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 export interface WebhookServer extends Runnable {

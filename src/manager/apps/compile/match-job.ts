@@ -3,31 +3,26 @@
 // bounds of a spec take 30 ms for one name.
 import { RE2JS } from "re2js";
 
-export interface MatchRun {
-  /** A bit for each expression and name, set where it matches: all names for the first expression first. */
-  readonly answers: Uint8Array;
-  /** The time that the job has taken so far, in milliseconds. */
-  readonly spentMs: number;
-  readonly isComplete: boolean;
-  /** Continues for about `sliceMs`. */
-  continue(sliceMs: number): void;
-}
+export type MatchRun = ReturnType<typeof startMatching>;
 
-export function startMatching(expressions: readonly string[], names: readonly string[], nowMs: () => number): MatchRun {
+export function startMatching(expressions: readonly string[], names: readonly string[], nowMs: () => number) {
   const count = expressions.length * names.length;
   const answers = new Uint8Array(Math.ceil(count / 8));
   let done = 0;
   let spentMs = 0;
   let compiled: RE2JS | undefined;
   return {
+    /** A bit for each expression and name, set where it matches: all names for the first expression first. */
     answers,
-    get spentMs() {
+    /** The time that the job has taken so far, in milliseconds. */
+    get spentMs(): number {
       return spentMs;
     },
-    get isComplete() {
+    get isComplete(): boolean {
       return done === count;
     },
-    continue(sliceMs) {
+    /** Continues for about `sliceMs`. */
+    continue(sliceMs: number): void {
       const startMs = nowMs();
       while (done < count && nowMs() - startMs < sliceMs) {
         const at = done % names.length;

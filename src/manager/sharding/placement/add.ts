@@ -77,7 +77,7 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
       // The list of the pods queues the root again.
       if (config === undefined || root === undefined || known === undefined) return {};
       const target = { namespace: request.namespace, name: root.targetStatefulSet };
-      const found = await getIfThere(client, STATEFUL_SETS, target, signal);
+      const found = await getIfThere(client, STATEFUL_SETS, target, { signal });
       const statefulSet = found && factsOf(found);
       const previous = storedPlacement(config, (problems) =>
         log.warn({ root: formatRequest(request), problems }, "placement is not readable"),

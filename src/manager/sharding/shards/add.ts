@@ -53,22 +53,14 @@ export function createShardsReconciler({ client, configs, apps, log, clock }: Sh
     existing: ShardingConfig | undefined,
     signal: AbortSignal,
   ) {
-    const { name } = child.metadata;
-    if (existing === undefined) {
-      remember(await ensure(client, SHARDING_CONFIGS, undefined, child, { signal }));
+    if (existing !== undefined && !isControlledBy(existing, root)) {
+      log.warn({ root: root.metadata.name, child: child.metadata.name }, "another config has the name of a child");
       return;
     }
-    if (!isControlledBy(existing, root)) {
-      log.warn({ root: root.metadata.name, child: name }, "another config has the name of a child");
-      return;
-    }
-    if (existing.metadata.deletionTimestamp !== undefined) return; // its removal queues the family again
-    if (!canBecome(existing.spec, child.spec)) {
-      await remove(existing, signal);
-      remember(await ensure(client, SHARDING_CONFIGS, undefined, child, { signal }));
-      return;
-    }
-    remember(await ensure(client, SHARDING_CONFIGS, existing, child, { signal }));
+    if (existing?.metadata.deletionTimestamp !== undefined) return; // its removal queues the family again
+    const mustGo = existing !== undefined && !canBecome(existing.spec, child.spec);
+    if (mustGo) await remove(existing, signal);
+    remember(await ensure(client, SHARDING_CONFIGS, mustGo ? undefined : existing, child, { signal }));
   }
 
   async function remove({ metadata: { namespace, name = "", uid = "" } }: ShardingConfig, signal: AbortSignal) {

@@ -5,14 +5,10 @@ import type { Logger } from "../../../base/log.ts";
 import { plainText } from "../../../base/plain-text.ts";
 import { resourceName } from "../../../kube/client/resource.ts";
 import type { ResourceInfo, ResourceVerb } from "../../../kube/request-info.ts";
-import type { LockAccess, ReportSink } from "../../session/session.ts";
+import type { LockAccessMessage } from "../../../mesh/contract/messages.ts";
+import type { Report } from "../../session/session.ts";
 
-export interface AccessTracker {
-  /** The API server has answered a request for the renamed lock. @param message of a Status, or "" */
-  answered(info: ResourceInfo, status: number, message: string): void;
-  /** The lock has another name from now on. Later answers about this name do not count. */
-  end(): void;
-}
+export type AccessTracker = ReturnType<typeof createAccessTracker>;
 
 /** What is known of one kind of lock object. */
 interface Sight {
@@ -31,28 +27,30 @@ const BY_AUTHORIZER = / is forbidden: (User ".*)/s;
 const MAX_REASON_CHARS = 256;
 
 /** @param lockName NAME---SUBSET */
-export function createAccessTracker(lockName: string, sink: Pick<ReportSink, "setLockAccess">, log: Logger): AccessTracker {
+export function createAccessTracker(lockName: string, report: Report, log: Logger) {
   const known = new Map<string, Sight>();
-  let reported: LockAccess | null = null;
+  let reported: LockAccessMessage | null = null;
   let isOver = false;
 
-  const report = (access: LockAccess | null) => {
+  const tell = (access: LockAccessMessage | null) => {
     if (isDeepStrictEqual(reported, access)) return;
     logChange(log, reported, access);
     reported = access;
-    sink.setLockAccess(access);
+    report("lock", access);
   };
   return {
-    answered(info, status, message) {
+    /** The API server has answered a request for the renamed lock. @param message of a Status, or "" */
+    answered(info: ResourceInfo, status: number, message: string): void {
       // A deletecollection names no object. No elector needs it.
       if (isOver || info.verb === "deletecollection") return;
       const resource = resourceName(info);
       known.set(resource, sightAfter(known.get(resource) ?? UNKNOWN, info.verb, status, message));
-      report(worstOf([...known].map(([resource, sight]) => accessOf(lockName, resource, sight))));
+      tell(worstOf([...known].map(([resource, sight]) => accessOf(lockName, resource, sight))));
     },
-    end() {
+    /** The lock has another name from now on. Later answers about this name do not count. */
+    end(): void {
       isOver = true;
-      report(null);
+      tell(null);
     },
   };
 }
@@ -77,7 +75,7 @@ function sightAfter(before: Sight, verb: ResourceVerb, status: number, message: 
   return { denied, isReached: denied.size === 0 && (showsLock || before.isReached) };
 }
 
-function accessOf(lockName: string, resource: string, sight: Sight): LockAccess | null {
+function accessOf(lockName: string, resource: string, sight: Sight): LockAccessMessage | null {
   const denied = new Set(sight.denied.keys());
   if (denied.size === 0 && !sight.isReached) return null;
   // An elector that may not get the lock tries nothing else, and a Role without get lacks update too.
@@ -88,16 +86,16 @@ function accessOf(lockName: string, resource: string, sight: Sight): LockAccess 
 }
 
 // An operator may use two kinds of lock objects at the same time. A denied one counts more.
-function worstOf(accesses: readonly (LockAccess | null)[]): LockAccess | null {
+function worstOf(accesses: readonly (LockAccessMessage | null)[]): LockAccessMessage | null {
   const known = accesses.filter((access) => access !== null);
   return known.find(isDenied) ?? known[0] ?? null;
 }
 
-function isDenied(access: LockAccess): boolean {
+function isDenied(access: LockAccessMessage): boolean {
   return access.deniedVerbs.length > 0;
 }
 
-function logChange(log: Logger, before: LockAccess | null, now: LockAccess | null): void {
+function logChange(log: Logger, before: LockAccessMessage | null, now: LockAccessMessage | null): void {
   if (now === null) return;
   const { lockName, resource, deniedVerbs, reason } = now;
   if (isDenied(now)) {

@@ -1,15 +1,14 @@
 // Gives each subset a leader-election lock of its own: NAME is NAME---SUBSET upstream, and the operator never
 // sees that. Invariants: only the app's own lock is renamed, and another subset's lock is neither shown nor
 // reachable; a request that cannot be translated is refused; a request keeps one name of the lock to its end.
-import type { Clock } from "../../../base/clock.ts";
-import type { Logger } from "../../../base/log.ts";
+import type { ProcessContext } from "../../../base/process-context.ts";
 import { lockNameFor } from "../../../mesh/ownership/lock.ts";
 import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { isResourceCall, type Layer } from "../../call/call.ts";
 import { endBySnapshot, endWhen } from "../../filter/end-when.ts";
 import { asSource } from "../../http/byte-stream.ts";
 import type { Reply } from "../../http/handler.ts";
-import type { ReportSink, Session } from "../../session/session.ts";
+import type { Report, Session } from "../../session/session.ts";
 import { type AccessTracker, createAccessTracker } from "./access-tracker.ts";
 import { createLeaderTracker, type LeaderTracker } from "./leader-tracker.ts";
 import { checkCandidate } from "./lease-candidates.ts";
@@ -19,12 +18,10 @@ import { isOnlySubset, type LockTouch, mayShowLocks, touchOf } from "./lock-name
 import { createObject, foreignLock, type LockCall, ownLock } from "./lock-object.ts";
 import { createUnnamedLocks } from "./unnamed-lock.ts";
 
-export interface ElectionDeps {
+export interface ElectionDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly session: Session;
-  readonly reports: ReportSink;
+  readonly report: Report;
   readonly gate: LockGate;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /** The trackers of the lock under one name upstream. */
@@ -35,20 +32,20 @@ interface LockInForce {
   readonly access: AccessTracker | undefined;
 }
 
-export function election({ session, reports, gate, clock, log }: ElectionDeps): Layer {
+export function election({ session, report, gate, clock, log }: ElectionDeps): Layer {
   const leading = {
     setLeader(leads: boolean) {
       if (leads) gate.led();
-      reports.setLeader(leads);
+      report("leader", leads);
     },
     sawLease: gate.sawLease,
   };
-  const explainRefusal = createUnnamedLocks(reports, clock, log);
+  const explainRefusal = createUnnamedLocks(report, clock, log);
   let inForce: LockInForce | undefined;
   const lockOf = (snapshot: Snapshot): LockInForce => {
     const name = upstreamName(snapshot);
     if (inForce?.name === name) return inForce;
-    const access = name === snapshot.lockName ? undefined : createAccessTracker(name, reports, log);
+    const access = name === snapshot.lockName ? undefined : createAccessTracker(name, report, log);
     inForce = { name, leader: createLeaderTracker(leading, clock), access };
     return inForce;
   };

@@ -2,20 +2,9 @@
 // renewal until it releases the lock, another holder is seen, the lock is lost, or the lease ends, whichever
 // comes first. With client-go's multilocks, which are two objects, it leads while it holds both.
 import type { Clock, Timer } from "../../../base/clock.ts";
-import type { ReportSink } from "../../session/session.ts";
 import type { LockRecord } from "./lock-record.ts";
 
-export interface LeaderTracker {
-  /** A write of the lock succeeded, with the records in the request and in the answer. */
-  written(resource: string, sent: LockRecord, got: LockRecord): void;
-  /** The lock is not there. */
-  gone(resource: string): void;
-  /** A write of the lock failed with a conflict. */
-  conflict(resource: string, sent: LockRecord): void;
-  seen(resource: string, got: LockRecord): void;
-  /** The pod has another lock now. Later calls change nothing. */
-  end(): void;
-}
+export type LeaderTracker = ReturnType<typeof createLeaderTracker>;
 
 /** The default of client-go and controller-runtime, for locks without a duration. */
 export const DEFAULT_LEASE_MS = 15_000;
@@ -28,12 +17,13 @@ interface Sight {
   readonly timer: Timer;
 }
 
-export interface LeadSink extends Pick<ReportSink, "setLeader"> {
+export interface LeadSink {
+  setLeader(leads: boolean): void;
   /** Called with the duration of each record of the lock, by any holder. */
   sawLease?(leaseMs: number): void;
 }
 
-export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker {
+export function createLeaderTracker(sink: LeadSink, clock: Clock) {
   const sights = new Map<string, Sight>();
   /** The last record of each lock object. */
   const last = new Map<string, LockRecord>();
@@ -76,7 +66,8 @@ export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker
 
   return {
     seen,
-    written(resource, sent, got) {
+    /** A write of the lock succeeded, with the records in the request and in the answer. */
+    written(resource: string, sent: LockRecord, got: LockRecord): void {
       if (over) return;
       if (sent.holder === undefined || !isRenewal(sent, last.get(resource))) {
         seen(resource, got);
@@ -88,15 +79,18 @@ export function createLeaderTracker(sink: LeadSink, clock: Clock): LeaderTracker
       noteRecord(resource, { holder, durationMs, renewedMs: got.renewedMs ?? sent.renewedMs });
       note(resource, own !== "" && holder === own, durationMs);
     },
-    gone(resource) {
+    /** The lock is not there. */
+    gone(resource: string): void {
       last.delete(resource);
       if (sights.has(resource)) note(resource, false);
     },
-    conflict(resource, { holder }) {
+    /** A write of the lock failed with a conflict. */
+    conflict(resource: string, { holder }: LockRecord): void {
       // The conflict of another elector in the pod says nothing. Only a leader releases the lock (holder "").
       if (sights.has(resource) && (holder === own || holder === "")) note(resource, false);
     },
-    end() {
+    /** The pod has another lock now. Later calls change nothing. */
+    end(): void {
       if (over) return;
       over = true;
       for (const { timer } of sights.values()) timer.cancel();

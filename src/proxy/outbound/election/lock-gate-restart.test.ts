@@ -1,5 +1,4 @@
 // The lock gate over a restart of the proxy, and for writes that wait in other layers.
-
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/support/fake-clock.ts";
 import { isolateDeps } from "../../../../test/support/isolate.ts";
@@ -13,7 +12,6 @@ import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { createEnforcer } from "../../session/enforcer.ts";
 import type { ClosedGate, StoredLock } from "../../session/memory.ts";
 import { NO_MEMORY } from "../../session/memory.ts";
-import { NO_REPORTS } from "../../session/session.ts";
 import { isolate } from "../isolate/isolate.ts";
 import { election } from "./election.ts";
 import { createLockGate, lockGate } from "./lock-gate.ts";
@@ -39,7 +37,7 @@ function startProcess(lockBefore?: StoredLock) {
   );
   const discovery = { scopeOf: async () => "namespaced" as const };
   const layers = [
-    election({ session: enforcer, reports: NO_REPORTS, gate, clock, log: silentLogger() }),
+    election({ session: enforcer, report: () => undefined, gate, clock, log: silentLogger() }),
     isolate(isolateDeps({ session: enforcer, clock, random: () => 0, registry: createRegistry("proxy", "test"), discovery })),
   ] as const;
   const handler = layers[0](layers[1](lockGate(gate)(upstream)));
@@ -203,7 +201,7 @@ describe("a write that reads its object first", () => {
     const inner = isolate(isolateDeps({ session: enforcer, clock, random: () => 0, registry, discovery }))(
       lockGate(gate)(upstream),
     );
-    const handler = election({ session: enforcer, reports: NO_REPORTS, gate, clock, log: silentLogger() })(inner);
+    const handler = election({ session: enforcer, report: () => undefined, gate, clock, log: silentLogger() })(inner);
     const of = table([objectLimit("app=x", group("", "pods"))], { a: [] });
     enforcer.enforce(snapshot(of, { version: 1, digest: "1", lockName: "old" }));
     const answer = handler(callOf(method, target, options)).catch((error: unknown) => error);

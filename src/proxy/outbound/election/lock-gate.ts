@@ -12,18 +12,10 @@ import { DEFAULT_LEASE_MS } from "./leader-tracker.ts";
 
 type Lock = Pick<Snapshot, "lockName" | "subset">;
 
-export interface LockGate {
-  changed(now: Lock, before: Lock | undefined): void;
-  /** A record of the lock has this duration. */
-  sawLease(leaseMs: number): void;
-  /** This pod has acquired the lock by its present name. */
-  led(): void;
-  /** The present name of the lock, while writes are held back. */
-  readonly closedFor: string | undefined;
-}
+export type LockGate = ReturnType<typeof createLockGate>;
 
 /** @param memory keeps the gate's state for the next process of the proxy */
-export function createLockGate(clock: Clock, memory: LockMemory): LockGate {
+export function createLockGate(clock: Clock, memory: LockMemory) {
   /** `lock` is the present name, `untilMs` the end of the lease before. Undefined: the gate is open. */
   let closed: { readonly lock: string; readonly untilMs: number } | undefined;
   let timer: Timer | undefined;
@@ -49,7 +41,7 @@ export function createLockGate(clock: Clock, memory: LockMemory): LockGate {
     memory.keepLease(leaseMs !== undefined && leaseMs > DEFAULT_LEASE_MS ? leaseMs : undefined);
   };
   return {
-    changed(now, before) {
+    changed(now: Lock, before: Lock | undefined): void {
       const stored = before === undefined ? memory.before : undefined;
       const last = before ?? stored;
       if (last === undefined) return;
@@ -62,13 +54,16 @@ export function createLockGate(clock: Clock, memory: LockMemory): LockGate {
       if (isOther || stored?.closed !== undefined) close(lock, leaseMs);
       if (isOther) setLease(undefined);
     },
-    sawLease(leaseMs) {
+    /** A record of the lock has this duration. */
+    sawLease(leaseMs: number): void {
       if (longestLeaseMs === undefined || leaseMs > longestLeaseMs) setLease(leaseMs);
     },
-    led() {
+    /** This pod has acquired the lock by its present name. */
+    led(): void {
       if (closed !== undefined) open();
     },
-    get closedFor() {
+    /** The present name of the lock, while writes are held back. */
+    get closedFor(): string | undefined {
       return closed?.lock;
     },
   };

@@ -4,11 +4,12 @@ import type { Clock, Timer } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { resourceName } from "../../../kube/client/resource.ts";
 import { isStatus, StatusError } from "../../../kube/status.ts";
+import type { UnnamedLockMessage } from "../../../mesh/contract/messages.ts";
 import { isLockResource } from "../../../mesh/ownership/lock.ts";
 import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { unnamedLockText } from "../../../mesh/ownership/words.ts";
 import type { ResourceCall } from "../../call/call.ts";
-import type { ReportSink, UnnamedLock } from "../../session/session.ts";
+import type { Report } from "../../session/session.ts";
 
 /** An elector tries again within seconds. An operator that exits is started again after 5 min at most. */
 const FORGOTTEN_AFTER_MS = 360_000;
@@ -18,23 +19,23 @@ const ELECTOR_VERBS: ReadonlySet<string> = new Set(["get", "update", "patch"]);
 const ELECTOR_AGENT = "/leader-election";
 
 /** Returns a function from the error of a call to the error for the client. */
-export function createUnnamedLocks(sink: Pick<ReportSink, "setUnnamedLock">, clock: Clock, log: Logger) {
-  let reported: UnnamedLock | undefined;
+export function createUnnamedLocks(report: Report, clock: Clock, log: Logger) {
+  let reported: UnnamedLockMessage | undefined;
   let timer: Timer | undefined;
 
   const forget = () => {
     reported = undefined;
-    sink.setUnnamedLock(null);
+    report("unnamedLock", null);
   };
   // One lock at a time, so that two electors do not change the report by turns.
-  const report = (lock: UnnamedLock) => {
+  const tell = (lock: UnnamedLockMessage) => {
     if (reported === undefined) {
       log.warn(
         { lock: lock.lockName, resource: lock.resource },
         "the operator is refused what looks like its leader-election lock",
       );
       reported = lock;
-      sink.setUnnamedLock(lock);
+      report("unnamedLock", lock);
     } else if (reported.lockName !== lock.lockName || reported.resource !== lock.resource) return;
     timer?.cancel();
     timer = clock.after(FORGOTTEN_AFTER_MS, forget);
@@ -43,7 +44,7 @@ export function createUnnamedLocks(sink: Pick<ReportSink, "setUnnamedLock">, clo
     const { info, record } = call;
     const isRefused = isStatus(error, "Forbidden") && record.reason === "other-subset";
     if (!isRefused || !looksLikeLock(call, snapshot)) return error;
-    report({ lockName: info.name, resource: resourceName(info) });
+    tell({ lockName: info.name, resource: resourceName(info) });
     const { message, details } = error.status;
     const cause = { reason: "LockNotNamed", message: unnamedLockText(info.name, snapshot.lockName, snapshot.words) };
     const causes = [...(details?.causes ?? []), cause];

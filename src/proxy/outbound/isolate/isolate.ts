@@ -1,8 +1,7 @@
 // Allows, refuses or narrows every call for objects, after a bounded wait if the namespace's owner is
 // unknown. Invariants: a reply that cannot be filtered is refused, never passed; a write counts as in flight
 // from the tick of its decision to its answer, so that no snapshot comes in between.
-import type { Random } from "../../../base/clock.ts";
-import type { Logger } from "../../../base/log.ts";
+import type { ProcessContext } from "../../../base/process-context.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isEndless, isListOrWatch, isProxied } from "../../../kube/request-kind.ts";
 import { decide, isAct, isNamedByBody, reachOf, type WriteReach } from "../../../mesh/ownership/decide.ts";
@@ -37,10 +36,8 @@ import { withBytes, withNameFromBody } from "./object-labels.ts";
 import { createOwnEvents } from "./own-events.ts";
 import { createForeignWrites, ownerUnknown, passForeign, refusal, upgradedCollection } from "./refusals.ts";
 
-export interface IsolateDeps extends ByNamespaceDeps {
+export interface IsolateDeps extends ByNamespaceDeps, Pick<ProcessContext, "random" | "log"> {
   readonly discovery: Discovery;
-  readonly log: Logger;
-  readonly random: Random;
   readonly podName: string;
   /** How many requests may wait at a time. A further one is answered as after its wait. Default 256. */
   readonly maxHeld?: number;

@@ -17,17 +17,7 @@ import type { CallWithBytes } from "./object-labels.ts";
 /** A recorder patches the Events of its last minutes. */
 const MAX_NAMES = 256;
 
-export interface OwnEvents {
-  /** A create or patch of an Event in the pods' namespace, unless this subset owns all Events there; else undefined. */
-  writeOf(call: ResourceCall): EventWrite | undefined;
-  /**
-   * Sends the write if its Event is about the operator itself. Else returns undefined: the owner of the namespace decides.
-   * @throws StatusError NotFound for the patch of an Event that is not remembered
-   */
-  send(call: CallWithBytes, write: EventWrite, next: Handler): Promise<Reply | undefined>;
-}
-
-export function createOwnEvents(session: Pick<Session, "current">, podName: string): OwnEvents {
+export function createOwnEvents(session: Pick<Session, "current">, podName: string) {
   const passed = new BoundedMap<string, true>(MAX_NAMES);
   const sendCreate = async (call: CallWithBytes, write: EventWrite, snapshot: Snapshot, next: Handler) => {
     const event = eventIn(call, write);
@@ -38,7 +28,8 @@ export function createOwnEvents(session: Pick<Session, "current">, podName: stri
     return reply;
   };
   return {
-    writeOf({ info }) {
+    /** A create or patch of an Event in the pods' namespace, unless this subset owns all Events there; else undefined. */
+    writeOf({ info }: ResourceCall): EventWrite | undefined {
       if (info.resource !== "events") return undefined;
       const { snapshot, view } = enforcedNow(session);
       const write = eventWriteOf(snapshot, info);
@@ -46,7 +37,11 @@ export function createOwnEvents(session: Pick<Session, "current">, podName: stri
       const { labelFilter, ownershipOf } = view(info.group, info.resource);
       return ownershipOf(info.namespace) === "own" && labelFilter === undefined ? undefined : write;
     },
-    async send(call, write, next) {
+    /**
+     * Sends the write if its Event is about the operator itself. Else returns undefined: the owner of the namespace decides.
+     * @throws StatusError NotFound for the patch of an Event that is not remembered
+     */
+    async send(call: CallWithBytes, write: EventWrite, next: Handler): Promise<Reply | undefined> {
       const { snapshot, view } = enforcedNow(session);
       if (write.verb === "create") return sendCreate(call, write, snapshot, next);
       if (!patchLeavesSubject(call)) return undefined;

@@ -30,18 +30,7 @@ export interface ByNamespaceDeps extends ServerSideFilterDeps {
   readonly planLists?: typeof planLists | undefined;
 }
 
-export interface ByNamespace {
-  /** The answer to a list, or the beginning of a watch; undefined if the one list or watch has to be sent. */
-  answer(
-    call: ResourceCall,
-    collection: Collection,
-    plan: QueryPlan,
-    open: OpenList,
-    next: Handler,
-  ): Promise<NamespacesAnswer | undefined>;
-  /** A function that takes the size of the one list; undefined if the API server leaves out objects. */
-  learner(call: ResourceCall, sent: SentRequest): ((size: ListSize) => void) | undefined;
-}
+export type ByNamespace = ReturnType<typeof createByNamespace>;
 
 /** The body is a list; for a watch, an event for each object, and a bookmark if the client takes any. */
 export interface NamespacesAnswer {
@@ -56,7 +45,7 @@ const AHEAD_BYTES = 1024 * 1024;
 /** A protobuf list is held until its length is known. */
 const MAX_HELD_BYTES = 4 * 1024 * 1024;
 
-export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
+export function createByNamespace(deps: ByNamespaceDeps) {
   const { session, moves, metrics, features, plans, clock } = deps;
   const choiceOf = deps.planLists ?? planLists;
   const sizes = createListSizes(clock);
@@ -130,7 +119,14 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
   };
 
   return {
-    async answer(call, collection, plan, open, next) {
+    /** The answer to a list, or the beginning of a watch; undefined if the one list or watch has to be sent. */
+    async answer(
+      call: ResourceCall,
+      collection: Collection,
+      plan: QueryPlan,
+      open: OpenList,
+      next: Handler,
+    ): Promise<NamespacesAnswer | undefined> {
       const isWatch = call.info.verb === "watch";
       if (!isReplaceable(plan)) return undefined;
       const asked = isWatch ? askedInitialEvents(call) : askedList(call);
@@ -156,7 +152,11 @@ export function createByNamespace(deps: ByNamespaceDeps): ByNamespace {
         addWait(call.record, clock.monotonicMs() - startedMs);
       }
     },
-    learner(call, { collection, serverFilter: { only, excluded, shards } }) {
+    /** A function that takes the size of the one list; undefined if the API server leaves out objects. */
+    learner(
+      call: ResourceCall,
+      { collection, serverFilter: { only, excluded, shards } }: SentRequest,
+    ): ((size: ListSize) => void) | undefined {
       const asked = askedList(call);
       // With this version the API server ignores a limit.
       const isWhole = !call.info.query.has("limit") || call.info.query.get("resourceVersion") === "0";

@@ -106,24 +106,17 @@ function wholeList(reply: Reply, collection: Collection, list: OpenList, session
   return { ...reply, body: listStream(asSource(reply.body), filter, () => list.answered(undefined)) };
 }
 
-// Later pages of a list that was limited to one namespace. kube-apiserver (seen on 1.36) makes the token of
-// `fieldSelector=metadata.namespace=x` relative to x, but reads it relative to all namespaces, and so
-// silently loses the rest of x. In x's own path it reads the token correctly. Tokens of other plans work with
-// every plan except that one. A page that cannot be asked for gets 410 Expired, after which clients list
-// again.
-interface Pages {
-  /** A list was sent whose answer may have further pages. */
-  sent(call: ResourceCall, request: SentRequest): void;
-  /** How to ask for the page of a call, if it continues a list. @throws StatusError Expired */
-  resume(call: ResourceCall, collection: Collection, plan: QueryPlan): { readonly call: ResourceCall; readonly plan: QueryPlan };
-}
-
 /** A compaction (by default every 5 minutes) makes earlier tokens void. This leaves a margin. */
 const TOKEN_MS = 15 * 60_000;
 /** Clients choose resources freely. */
 const MAX_RESOURCES = 1_000;
 
-function createPages(session: Session, clock: Clock): Pages {
+// Later pages of a list that was limited to one namespace. kube-apiserver (seen on 1.36) makes the token of
+// `fieldSelector=metadata.namespace=x` relative to x, but reads it relative to all namespaces, and so
+// silently loses the rest of x. In x's own path it reads the token correctly. Tokens of other plans work with
+// every plan except that one. A page that cannot be asked for gets 410 Expired, after which clients list
+// again.
+function createPages(session: Session, clock: Clock) {
   // Resource => namespace to which a list was limited => the time of the last such list.
   const singles = new BoundedMap<string, Map<string, number>>(MAX_RESOURCES);
 
@@ -141,14 +134,20 @@ function createPages(session: Session, clock: Clock): Pages {
       : planQuery(readViewOf(enforcedNow(session).view(group, resource)), plan.scope, { oneNamespace: false });
 
   return {
-    sent({ info }, { collection: { group, resource }, serverFilter: { only } }) {
+    /** A list was sent whose answer may have further pages. */
+    sent({ info }: ResourceCall, { collection: { group, resource }, serverFilter: { only } }: SentRequest): void {
       if (only === undefined || only === NO_NAMESPACE || !info.query.has("limit")) return;
       const key = `${group}/${resource}`;
       const known = singles.get(key) ?? new Map<string, number>();
       known.set(only, clock.monotonicMs());
       singles.set(key, known);
     },
-    resume(call, collection, plan) {
+    /** How to ask for the page of a call, if it continues a list. @throws StatusError Expired */
+    resume(
+      call: ResourceCall,
+      collection: Collection,
+      plan: QueryPlan,
+    ): { readonly call: ResourceCall; readonly plan: QueryPlan } {
       const token = call.info.query.get("continue") ?? "";
       if (token === "" || collection.namespace !== "" || namesNamespace(call)) return { call, plan };
       const kind = kindOfToken(token);

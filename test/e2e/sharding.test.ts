@@ -361,6 +361,7 @@ describeWithKube("a StatefulSet that shards itself", () => {
       "events",
       "leases",
       "managerstates",
+      "ownershipslices",
       "shardingconfigs",
     ]);
   });

@@ -15,7 +15,9 @@ export const MAX_PLACES = 1_000;
 /** Of one owner. A rule may name thousands, and a slice has to stay small. */
 export const MAX_OWNER_RESOURCES = 16;
 
-const MAX_OWNERS = 65;
+/** Of one entry: a rule for each of the subsets that an app may have, and the default subset. */
+export const MAX_OWNERS = 65;
+
 const nameSchema = textUpTo(253);
 
 const ownerSchema = z.object({

@@ -36,7 +36,9 @@ it("a place is Fenced while a new leader does not know what pods may write, and 
   const app = modelApp(["prod", "pilot"], { canary: ["pilot"] });
   app.pod("d", "").pod("c", "canary").settle();
   app.failOver();
-  expect(ownershipByPlace(app.plan()).get("pilot")).toEqual({ state: "Fenced", owners: [{ subset: "canary" }] });
+  const unheard = ownershipByPlace(app.plan());
+  expect(unheard.get("pilot")).toEqual({ state: "Fenced", owners: [{ subset: "canary" }] });
+  expect(unheard.get("")).toEqual({ state: "Fenced", owners: [{ subset: "default" }] });
   app.report("c");
   expect(ownershipByPlace(app.plan()).get("pilot")?.state).toBe("Owned");
 });

@@ -1,7 +1,7 @@
 // Who owns each place by the plan that the proxies were sent. Pure. Invariants: nothing is decided here: owners are those of
 // the desired table, and a place moves while the table of a subset that is to get it has it fenced; places with the same
 // ownership share one object, so ten thousand of them cost a few.
-import { MAX_OWNER_RESOURCES, type OwnershipEntry, type PlaceOwner } from "../../api/ownership-slice.ts";
+import { MAX_OWNER_RESOURCES, MAX_OWNERS, type OwnershipEntry, type PlaceOwner } from "../../api/ownership-slice.ts";
 import { CLUSTER_SCOPE, isInClusterScope } from "../../kube/place.ts";
 import { classNumber } from "../../mesh/handover/class-facts.ts";
 import type { Wait } from "../../mesh/handover/plan-fences.ts";
@@ -38,7 +38,7 @@ interface OwnedClass {
 
 function ownedClass(owners: readonly Owner[]): OwnedClass {
   const subsets = [...new Set(owners.flatMap(({ subset }) => subset ?? []))];
-  const common = owners.length === 0 ? {} : { owners: owners.map(shown) };
+  const common = owners.length === 0 ? {} : { owners: owners.slice(0, MAX_OWNERS).map(shown) };
   const known = new Map<string, Ownership>();
   return {
     subsets,

@@ -137,6 +137,16 @@ it("puts back what somebody else has edited, and a slice that was deleted, with 
   expect(world.read()?.ownership).toEqual(right.ownership);
 });
 
+it("gives the slices to the next object of a family when the first one leaves it", async () => {
+  const world = setUp();
+  world.publish();
+  await world.settle();
+  const next = { ...world.object, metadata: { ...world.object.metadata, name: "second", uid: "uid-of-second" } };
+  world.app = { ...appOf(world.object), object: next };
+  expect(await world.settle()).toEqual(["update shop-0"]);
+  expect(world.read()?.metadata.ownerReferences).toMatchObject([{ name: "second", uid: "uid-of-second" }]);
+});
+
 it("deletes a slice with the app's label that it has not written", async () => {
   const world = setUp();
   world.publish();

@@ -121,7 +121,7 @@ export function createSlicesReconciler(options: SlicesReconcilerOptions): Reconc
   }
 
   function report(app: App, known: Published, error: unknown): void {
-    if (known.isFailing || isStatus(error, "Conflict")) return;
+    if (known.isFailing || isStatus(error, "Conflict", "AlreadyExists")) return; // the next look sees what is there
     known.isFailing = true;
     const text = `the OwnershipSlices are out of date, which changes no owner: ${errorMessage(error)}`;
     events.event(app.object, "Warning", "OwnershipNotPublished", text);

@@ -7,7 +7,7 @@ import { atomicList, int, textUpTo } from "./fields.ts";
 import { AGE_COLUMN, integerColumn, type KindDefinition, KRUISE_GROUP, objectMetaSchema, textColumn } from "./kind.ts";
 
 /** Label of a slice, whose value is the name of its app. */
-export const SLICE_APP_LABEL = `${KRUISE_GROUP}/app`;
+export const SLICE_APP_LABEL = "ctrlmesh.kruise.io/app";
 
 /** As in an EndpointSlice: an app of 10,000 namespaces has ten objects, and a move writes one or two of them. */
 export const MAX_PLACES = 1_000;

@@ -4,20 +4,29 @@ import { isDeepStrictEqual } from "node:util";
 import type { AppPlan } from "../../mesh/handover/plan-app.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 
-export type PublishedPlan = Pick<AppPlan, "desired" | "subsets" | "rules" | "digest" | "waits">;
+/** What a plan says about owners. */
+export type OwnershipPlan = Pick<AppPlan, "desired" | "subsets" | "rules" | "digest" | "waits">;
+
+export interface PublishedPlan {
+  readonly plan: OwnershipPlan;
+  /** Raised when the owners, or who is waited for, have changed. */
+  readonly version: number;
+}
 
 export type PublishedPlans = ReturnType<typeof createPublishedPlans>;
 
 export function createPublishedPlans() {
   const plans = new Map<string, PublishedPlan>();
   const listeners = new Set<(app: Request) => void>();
+  let version = 0;
   return {
     /** Undefined if this manager has published nothing for the app yet. */
     get: (app: Request): PublishedPlan | undefined => plans.get(formatRequest(app)),
-    set(app: Request, plan: PublishedPlan): void {
+    set(app: Request, plan: OwnershipPlan): void {
       const before = plans.get(formatRequest(app));
-      plans.set(formatRequest(app), plan);
-      if (before === undefined || !isSame(before, plan)) for (const listener of listeners) listener(app);
+      const hasChanged = before === undefined || !isSame(before.plan, plan);
+      plans.set(formatRequest(app), { plan, version: hasChanged ? ++version : before.version });
+      if (hasChanged) for (const listener of listeners) listener(app);
     },
     forget: (app: Request) => void plans.delete(formatRequest(app)),
     /** Calls the listener with each app whose owners or waits have changed. */
@@ -29,10 +38,10 @@ export function createPublishedPlans() {
 }
 
 // The digest covers the tables with their fences. Who is waited for is not in them.
-function isSame(a: PublishedPlan, b: PublishedPlan): boolean {
+function isSame(a: OwnershipPlan, b: OwnershipPlan): boolean {
   return a.digest === b.digest && isDeepStrictEqual(waitsOf(a), waitsOf(b));
 }
 
-function waitsOf({ waits }: PublishedPlan): unknown {
+function waitsOf({ waits }: OwnershipPlan): unknown {
   return waits.map(({ subset, cause, to, namespaces }) => [subset, cause, to, namespaces.length]);
 }

@@ -2,10 +2,10 @@ import { expect, it } from "vitest";
 import { modelApp } from "../../../test/support/model-app.ts";
 import { group, limit, sharded, subset, table } from "../../../test/support/route-table.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
-import type { PublishedPlan } from "../apps/published-plans.ts";
+import type { OwnershipPlan } from "../apps/published-plans.ts";
 import { ownershipByPlace } from "./place-ownership.ts";
 
-const settled = (desired: RouteTable): PublishedPlan => ({ desired, subsets: [], rules: new Map(), digest: "", waits: [] });
+const settled = (desired: RouteTable): OwnershipPlan => ({ desired, subsets: [], rules: new Map(), digest: "", waits: [] });
 const ownersOf = (desired: RouteTable, place: string) => ownershipByPlace(settled(desired)).get(place);
 
 it("each namespace and the cluster scope have an owner, and equal ones share one object", () => {

@@ -8,11 +8,11 @@ import type { Wait } from "../../mesh/handover/plan-fences.ts";
 import { hasNothingYet } from "../../mesh/handover/resource-fences.ts";
 import { DEFAULT_SUBSET, isFencedIn, isSharded, membersIn, type RouteTable, resourcesIn } from "../../mesh/ownership/table.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
-import type { PublishedPlan } from "../apps/published-plans.ts";
+import type { OwnershipPlan } from "../apps/published-plans.ts";
 
 export type Ownership = Pick<OwnershipEntry, "state" | "owners" | "from">;
 
-export function ownershipByPlace(plan: PublishedPlan): ReadonlyMap<string, Ownership> {
+export function ownershipByPlace(plan: OwnershipPlan): ReadonlyMap<string, Ownership> {
   const { desired } = plan;
   const fences = new Map([...plan.rules].flatMap(([subset, { table }]) => (hasFences(table) ? [[subset, table]] : [])));
   const waits = waitsByPlace(plan.waits);

@@ -22,10 +22,10 @@ interface SlicesReconcilerOptions extends SliceStoreOptions {
 /** A new leader waits for the pods' reports before it says that nobody may write. Most come within seconds. */
 export const UNHEARD_MS = 30_000;
 
-interface Published {
+interface Shown {
   readonly slices: WrittenSlices;
-  /** The plan that the slices show; undefined after a failure. */
-  plan?: PublishedPlan | undefined;
+  /** The version of the plan that the slices show; undefined after a failure. */
+  version?: number | undefined;
   /** Since when places are Fenced (monotonic). */
   fencedAtMs?: number | undefined;
   isFailing: boolean;
@@ -34,10 +34,10 @@ interface Published {
 export function createSlicesReconciler(options: SlicesReconcilerOptions): Reconciler {
   const { apps, plans, events, isOn, clock } = options;
   const store = createSliceStore(options);
-  const published = new Map<string, Published>();
+  const shown = new Map<string, Shown>();
 
   /** Writes what differs; the rest goes on if one write fails. @throws the first error */
-  async function publish(app: App, { slices }: Published, ownership: ReadonlyMap<string, Ownership>, signal: AbortSignal) {
+  async function publish(app: App, { slices }: Shown, ownership: ReadonlyMap<string, Ownership>, signal: AbortSignal) {
     const { touched, unknown } = store.foreign(app, slices);
     const previous = [...slices.values()].map(({ slice }) => slice);
     const empty = unknown.map((name) => ({ name, entries: [] }));
@@ -58,7 +58,7 @@ export function createSlicesReconciler(options: SlicesReconcilerOptions): Reconc
     if (errors.length > 0) throw errors[0];
   }
 
-  function report(app: App, known: Published, error: unknown): void {
+  function report(app: App, known: Shown, error: unknown): void {
     // Somebody else has written: the next look sees what is there.
     if (known.isFailing || isStatus(error, "Conflict", "AlreadyExists", "NotFound")) return;
     known.isFailing = true;
@@ -67,23 +67,23 @@ export function createSlicesReconciler(options: SlicesReconcilerOptions): Reconc
   }
 
   /** How long to wait before places are shown that are Fenced; undefined: they may be shown. */
-  function unheardWaitMs(known: Published, ownership: ReadonlyMap<string, Ownership>): number | undefined {
+  function unheardWaitMs(known: Shown, ownership: ReadonlyMap<string, Ownership>): number | undefined {
     const isFenced = [...ownership.values()].some(({ state }) => state === "Fenced");
     known.fencedAtMs = isFenced ? (known.fencedAtMs ?? clock.monotonicMs()) : undefined;
     const leftMs = (known.fencedAtMs ?? Number.NEGATIVE_INFINITY) + UNHEARD_MS - clock.monotonicMs();
     return leftMs > 0 ? leftMs : undefined;
   }
 
-  async function show(app: App, plan: PublishedPlan, signal: AbortSignal): Promise<Result> {
+  async function show(app: App, { plan, version }: PublishedPlan, signal: AbortSignal): Promise<Result> {
     const key = formatRequest(app.ref);
-    const known = published.get(key) ?? { slices: await store.read(app.ref, signal), isFailing: false };
-    published.set(key, known);
+    const known = shown.get(key) ?? { slices: await store.read(app.ref, signal), isFailing: false };
+    shown.set(key, known);
     const { touched, unknown } = store.foreign(app, known.slices);
-    if (known.plan === plan && touched.length === 0 && unknown.length === 0) return {};
+    if (known.version === version && touched.length === 0 && unknown.length === 0) return {};
     const ownership = ownershipByPlace(plan);
     const waitMs = unheardWaitMs(known, ownership);
     if (waitMs !== undefined) return { requeueAfterMs: waitMs };
-    known.plan = undefined;
+    known.version = undefined;
     try {
       await publish(app, known, ownership, signal);
     } catch (error) {
@@ -91,7 +91,7 @@ export function createSlicesReconciler(options: SlicesReconcilerOptions): Reconc
       report(app, known, error);
       throw error;
     }
-    known.plan = plan;
+    known.version = version;
     known.isFailing = false;
     return {};
   }
@@ -100,10 +100,10 @@ export function createSlicesReconciler(options: SlicesReconcilerOptions): Reconc
     async reconcile(request, signal) {
       const app = apps.get(request.name, request.namespace);
       if (isOn && app !== undefined && (isLive(app) || isHeld(app))) {
-        const plan = plans.get(app.ref);
-        return plan === undefined ? {} : show(app, plan, signal);
+        const published = plans.get(app.ref);
+        return published === undefined ? {} : show(app, published, signal);
       }
-      published.delete(formatRequest(request));
+      shown.delete(formatRequest(request));
       for (const name of store.namesOf(request)) await store.remove({ ...request, name }, signal);
       return {};
     },

@@ -3,6 +3,7 @@
 // twice as many as needed; nothing is written if nothing has changed.
 import { isDeepStrictEqual } from "node:util";
 import { MAX_PLACES } from "../../api/ownership-slice.ts";
+import { remember } from "../../base/remember.ts";
 import type { Ownership } from "./place-ownership.ts";
 
 /** The ownership of a place since a time (RFC 3339, whole seconds). */
@@ -32,45 +33,52 @@ interface Draft {
   isChanged: boolean;
 }
 
-/** @param newName a name for a new slice; @param taken the names that exist */
+/** @param newName a name for a new slice, from the names that exist */
 export function packSlices(
   previous: readonly Slice[],
   ownership: ReadonlyMap<string, Ownership>,
   now: string,
   newName: (taken: ReadonlySet<string>) => string,
 ): Packing {
-  const dated = createDates(previous, ownership, now);
-  const { drafts, unplaced } = draftsOf(previous, ownership, dated.hasChanged);
+  const { drafts, dated, unplaced } = draftsOf(previous, ownership, now);
   place(drafts, unplaced, newName);
   merge(drafts);
   const kept = drafts.filter(({ places }) => places.length > 0);
   const names = new Set(kept.map(({ name }) => name));
   return {
-    written: kept.flatMap(({ name, places, isChanged }) => (isChanged ? [{ name, entries: dated.entriesOf(places) }] : [])),
+    written: kept.flatMap(({ name, places, isChanged }) => (isChanged ? [{ name, entries: entriesOf(places, dated) }] : [])),
     deleted: previous.flatMap(({ name }) => (names.has(name) ? [] : [name])),
   };
 }
 
-/** Each slice with the places that it keeps, and the places that no slice has yet. */
-function draftsOf(
-  previous: readonly Slice[],
-  ownership: ReadonlyMap<string, Ownership>,
-  hasChanged: (place: string) => boolean,
-): { readonly drafts: Draft[]; readonly unplaced: string[] } {
-  const placed = new Set<string>();
+/** Each slice with the places that it keeps, since when each place has its owner, and the places that no slice has yet. */
+function draftsOf(previous: readonly Slice[], ownership: ReadonlyMap<string, Ownership>, now: string) {
+  const dated = new Map<string, DatedOwnership>();
+  const dateOf = createDates(now);
   const drafts = previous.map(({ name, entries }): Draft => {
-    const all = entries.flatMap(({ places }) => places);
-    const places: string[] = [];
-    let isChanged = false;
-    for (const each of all) {
-      const isKept = ownership.has(each) && !placed.has(each) && places.length < MAX_PLACES;
-      if (isKept) places.push(each);
-      if (isKept) placed.add(each);
-      isChanged ||= !isKept || hasChanged(each);
+    const draft: Draft = { name, places: [], isChanged: false };
+    for (const entry of entries) {
+      for (const each of entry.places) {
+        const after = ownership.get(each);
+        if (after === undefined || dated.has(each) || draft.places.length >= MAX_PLACES) {
+          draft.isChanged = true;
+          continue;
+        }
+        const current = dateOf(after, entry.ownership);
+        dated.set(each, current);
+        draft.places.push(each);
+        draft.isChanged ||= current !== entry.ownership;
+      }
     }
-    return { name, places, isChanged };
+    return draft;
   });
-  return { drafts, unplaced: [...ownership.keys()].filter((each) => !placed.has(each)) };
+  const unplaced: string[] = [];
+  for (const [each, after] of ownership) {
+    if (dated.has(each)) continue;
+    dated.set(each, dateOf(after, undefined));
+    unplaced.push(each);
+  }
+  return { drafts, dated, unplaced };
 }
 
 /** Puts places into slices that are written anyhow, then into the emptiest ones, then into new ones. */
@@ -106,37 +114,37 @@ function merge(drafts: readonly Draft[]): void {
   }
 }
 
-/** Since when each place has its ownership: a time of the slices, or now. */
-function createDates(previous: readonly Slice[], ownership: ReadonlyMap<string, Ownership>, now: string) {
-  const before = new Map<string, DatedOwnership>();
-  for (const { entries } of previous)
-    for (const each of entries) for (const name of each.places) if (!before.has(name)) before.set(name, each.ownership);
-  const datedAs = remembered((after: Ownership) =>
-    remembered((was: DatedOwnership | undefined): DatedOwnership => {
-      const { since: _, ...old } = was ?? { since: now };
-      if (was !== undefined && isDeepStrictEqual(old, after)) return was;
-      return { ...after, since: was !== undefined && isSameOwner(was, after) ? was.since : now };
-    }),
-  );
-  const dated = (name: string) => {
-    const after = ownership.get(name);
-    return after && datedAs(after)(before.get(name));
+/** The ownership of a place with its time: the object that it had, if nothing has changed. */
+function createDates(now: string): (after: Ownership, was: DatedOwnership | undefined) => DatedOwnership {
+  const known = new Map<Ownership, Map<DatedOwnership | undefined, DatedOwnership>>();
+  return (after, was) => {
+    const pairs = known.get(after) ?? new Map<DatedOwnership | undefined, DatedOwnership>();
+    known.set(after, pairs);
+    const dated = pairs.get(was) ?? datedOwnership(after, was, now);
+    pairs.set(was, dated);
+    return dated;
   };
-  return {
-    hasChanged: (name: string) => before.get(name) !== dated(name),
-    entriesOf(places: readonly string[]): SliceEntry[] {
-      const byText = new Map<string, { readonly ownership: DatedOwnership; readonly places: string[] }>();
-      const textOf = remembered((each: DatedOwnership) => JSON.stringify(each));
-      for (const name of [...places].sort()) {
-        const current = dated(name);
-        if (current === undefined) continue;
-        const entry = byText.get(textOf(current)) ?? { ownership: current, places: [] };
-        byText.set(textOf(current), entry);
-        entry.places.push(name);
-      }
-      return [...byText].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
-    },
-  };
+}
+
+function datedOwnership(after: Ownership, was: DatedOwnership | undefined, now: string): DatedOwnership {
+  if (was === undefined) return { ...after, since: now };
+  const { since, ...before } = was;
+  if (isDeepStrictEqual(before, after)) return was;
+  return { ...after, since: isSameOwner(was, after) ? since : now };
+}
+
+function entriesOf(places: readonly string[], dated: ReadonlyMap<string, DatedOwnership>): SliceEntry[] {
+  const textOf = remember((ownership: DatedOwnership) => JSON.stringify(ownership));
+  const byText = new Map<string, { readonly ownership: DatedOwnership; readonly places: string[] }>();
+  for (const name of [...places].sort()) {
+    const ownership = dated.get(name);
+    if (ownership === undefined) continue;
+    const text = textOf(ownership);
+    const entry = byText.get(text) ?? { ownership, places: [] };
+    byText.set(text, entry);
+    entry.places.push(name);
+  }
+  return [...byText].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
 }
 
 // A fence that comes and goes while a new leader hears of the pods changes no owner.
@@ -145,13 +153,4 @@ function isSameOwner(was: Ownership, is: Ownership): boolean {
   return (
     isOwnerSame && (was.state === "Moving") === (is.state === "Moving") && (was.state === "Unowned") === (is.state === "Unowned")
   );
-}
-
-function remembered<A, R>(of: (key: A) => R): (key: A) => R {
-  const known = new Map<A, R>();
-  return (key) => {
-    const result = known.has(key) ? (known.get(key) as R) : of(key);
-    known.set(key, result);
-    return result;
-  };
 }

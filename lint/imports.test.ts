@@ -43,6 +43,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     status: "apps injection labels sharding",
     policies: "apps context facts status",
     peers: "apps context facts",
+    slices: "apps context",
     trust: "context identity injection",
     restart: "facts status",
     rollout: "apps context facts injection restart server sharding status",

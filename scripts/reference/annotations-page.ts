@@ -46,6 +46,7 @@ const SET_BY_THE_MESH: typeof SET_BY_USERS = [
     "label of a pod of a ShardingConfig",
     "the [shard](../concepts/sharding.md#the-label-of-a-shards-pods) of the pod when it was created",
   ],
+  ["ctrlmesh.kruise.io/app", "label of an [OwnershipSlice](ownershipslice.md)", "the app whose places it has"],
   ["ctrlmesh.kruise.io/routes", "finalizer of a VirtualApp or ShardingConfig", "the pods first get the whole view back"],
   ["ctrlmesh.kruise.io/promoted-at", "annotation of the CA's Secret", "when the present CA took over from another one"],
   ["ctrlmesh.kusionstack.io/roll-expected", "annotation of a root ShardingConfig", "the revision that each pod has or gets"],

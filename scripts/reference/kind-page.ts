@@ -28,7 +28,15 @@ export function kindPage({ spec }: CustomResourceDefinition, example: string): s
     `${facts.join(", ")}; ${commands.join(" or ")}.`,
     ...(example === "" ? [] : ["## Example", block("yaml", example)]),
     ...["spec", "status"].flatMap((part) => section(part, schema?.properties?.[part])),
+    ...section("Fields", schema && withoutSections(schema)),
   ]);
+}
+
+/** The fields of a kind that has neither spec nor status; undefined if there are none. */
+function withoutSections(schema: StructuralSchema): StructuralSchema | undefined {
+  const { apiVersion: _, kind: __, metadata: ___, spec: ____, status: _____, ...properties } = schema.properties ?? {};
+  if (Object.keys(properties).length === 0) return undefined;
+  return { type: "object", properties, required: schema.required ?? [] };
 }
 
 function section(part: string, schema: StructuralSchema | undefined): string[] {

@@ -8,6 +8,7 @@ import { faultInjectionKind } from "./fault-injection.ts";
 import { MAX_INT32 } from "./fields.ts";
 import type { KindDefinition } from "./kind.ts";
 import { managerStateKind } from "./manager-state.ts";
+import { ownershipSliceKind } from "./ownership-slice.ts";
 import { shardingConfigKind } from "./sharding-config.ts";
 import { trafficPolicyKind } from "./traffic-policy.ts";
 import { virtualAppKind } from "./virtual-app.ts";
@@ -19,6 +20,7 @@ export const KINDS = {
   CircuitBreaker: circuitBreakerKind,
   FaultInjection: faultInjectionKind,
   ManagerState: managerStateKind,
+  OwnershipSlice: ownershipSliceKind,
 } as const satisfies Record<string, KindDefinition>;
 
 export type KindName = keyof typeof KINDS;

@@ -13,6 +13,7 @@ import { EXPLAIN_INJECT } from "./commands/explain-inject.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { EXPLAIN_REQUEST } from "./commands/explain-request.ts";
 import { LINT } from "./commands/lint.ts";
+import { OWNERS } from "./commands/owners.ts";
 import { PLAN } from "./commands/plan.ts";
 import { PROXIES } from "./commands/proxies.ts";
 import { RECOVER } from "./commands/recover.ts";
@@ -37,6 +38,7 @@ export const COMMANDS: readonly Command[] = [
   EXPLAIN_OWNER,
   EXPLAIN_REQUEST,
   EXPLAIN_INJECT,
+  OWNERS,
   PROXIES,
   TAP,
   TOP,
@@ -78,7 +80,7 @@ export async function run(argv: readonly string[], world: World): Promise<ExitCo
       out(commandHelp(command));
       return EXIT.ok;
     }
-    const output = createOutput(world.streams, isJson(flags));
+    const output = createOutput(world.streams, isJson(flags, command.formats));
     const { clock, readFile } = world;
     const options = clusterOptions(flags);
     let connected: Promise<Cluster> | undefined;

@@ -87,3 +87,9 @@ export function reasonOfCode(code: number): StatusReason | undefined {
 export function isStatus(error: unknown, ...reasons: readonly StatusReason[]): error is StatusError {
   return error instanceof StatusError && reasons.includes(error.status.reason);
 }
+
+/** True for the refusal to create an object in a namespace that is being deleted. */
+export function isNamespaceEnding(error: unknown): boolean {
+  if (!isStatus(error, "Forbidden")) return false;
+  return error.status.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") ?? false;
+}

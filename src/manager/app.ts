@@ -22,6 +22,7 @@ import { addAppController } from "./app-controller/add.ts";
 import { createApps, type Source } from "./apps/app.ts";
 import { createCompiler } from "./apps/compile/compiler.ts";
 import { createExpressionMatcher } from "./apps/compile/expression-matcher.ts";
+import { createPublishedPlans } from "./apps/published-plans.ts";
 import type { ManagerConfig } from "./config.ts";
 import { createReplicaLeadership, LEASE_NAME, type ReplicaLeadership } from "./context/leadership.ts";
 import { createPodHistory, recordPods } from "./facts/pod-history.ts";
@@ -42,6 +43,7 @@ import { createProxyRegistry } from "./server/proxy-registry.ts";
 import { addPlacementController } from "./sharding/placement/add.ts";
 import { createShardingSource } from "./sharding/sharding-source.ts";
 import { addShardsController } from "./sharding/shards/add.ts";
+import { addSlicesController } from "./slices/add.ts";
 import { addTrustController } from "./trust/add.ts";
 import { createVirtualAppSource } from "./virtual-app/virtual-app-source.ts";
 
@@ -223,7 +225,8 @@ function createControllers(
   const evictor = createEvictor({ ...base, pods, events, isLeader });
   const { labelFamilies: families } = config;
   const labels = createLabelStates(families);
-  const common = { ...base, pods, past, events, evictor, labels, settleMs: config.restartSettleMs, webhooks: entries };
+  const plans = createPublishedPlans();
+  const common = { ...base, pods, past, events, evictor, labels, plans, settleMs: config.restartSettleMs, webhooks: entries };
   const apps = base.sources.map((source) => addAppController(source, common));
   const trust = mesh ? [addTrustController({ ...base, identity: mesh.identity })] : [];
   const configurations =
@@ -235,6 +238,7 @@ function createControllers(
     addLabelsController({ ...base, families, states: labels, perSecond: config.labelsPerSecond }),
     addPoliciesController({ ...base, pods, events }),
     addPeersController({ ...base, pods }),
+    addSlicesController({ ...base, events, plans, isOn: config.ownershipSlices }),
   ];
   return { states, all: [...apps, ...others, states, ...trust, ...configurations] };
 }

@@ -80,6 +80,11 @@ const settings = {
     fallback: "",
     help: 'JSON of the families (namespace/name, or * for every family) whose labelObjects is honoured, by resource: {"configmaps":["foo-system/foo-operator"]}; empty: none',
   },
+  ownershipSlices: {
+    type: z.enum(["true", "false"], { error: "must be true or false" }).transform((text) => text === "true"),
+    fallback: "true",
+    help: "true: publish who owns what as OwnershipSlices; false: delete these",
+  },
   identity: {
     type: z.enum(["mesh", "none"]),
     fallback: "none",

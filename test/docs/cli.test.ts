@@ -4,7 +4,7 @@ import { EXIT } from "../../src/cli/frame/exit.ts";
 import { COMMANDS } from "../../src/cli/run.ts";
 import { enforced } from "../../src/mesh/ownership/enforced.ts";
 import { explainPage } from "../../src/proxy/debug-pages.ts";
-import { condition, type FakeObject, movingApp, startCli } from "../support/cli.ts";
+import { condition, type FakeObject, movingApp, movingSlice, startCli } from "../support/cli.ts";
 import { cliOfMesh } from "../support/cli-of-mesh.ts";
 import { readDocument } from "../support/doc-blocks.ts";
 import { runningPolicies } from "../support/running-policies.ts";
@@ -20,6 +20,7 @@ const EXAMPLES: readonly (readonly [line: string, cli: ReturnType<typeof startCl
   ["check", cliOfPausedApp()],
   ["status", startCli([movingApp()])],
   ["explain request shop-1 delete deployments.apps/web --in team-b", cliWithSidecar()],
+  ["owners -o wide", startCli([movingSlice()])],
   ["plan -f edit.yaml", cliWithEdit()],
 ];
 

@@ -41,6 +41,7 @@ const RARE: Readonly<Record<string, string>> = {
   "get ctrlmesh.kusionstack.io/circuitbreakers": "the same",
   "get ctrlmesh.kusionstack.io/faultinjections": "the same",
   "get ctrlmesh.kruise.io/managerstates": "after another replica was faster",
+  "delete ctrlmesh.kruise.io/ownershipslices": "when two slices fit into one, or an app is disabled",
   "get apps/replicasets/scale": "when a workload has fewer pods than before for some seconds",
   "get apps/statefulsets/scale": "the same",
   "get apps/controllerrevisions": "in a rollout: test/nightly/sharding-rollout.test.ts",

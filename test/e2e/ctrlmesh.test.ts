@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { describeWithKube, itWithProgram } from "../support/requirements.ts";
@@ -114,6 +115,15 @@ describeWithKube("ctrlmesh", () => {
     const { code, stdout } = await owner("team-a");
     expect(code).toBe(0);
     expect(stdout).toMatch(/foo-canary-0 +- +- +not asked: error: unable to forward port/);
+  });
+
+  itWithProgram("kubectl", "shows who owns each place from the slices that the manager has published", async () => {
+    await eventually(async () => {
+      const { code, stdout } = await run("owners", ...NAMED, "-o", "wide");
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/^foo-system\/foo-operator +canary-eu +v2 +Owned +\d+[ms]\S* +all +foo-operator-0$/m);
+      expect(stdout).toMatch(/ team-a +default +Owned .*\n.* \(cluster scope\) +default +Owned /);
+    });
   });
 
   itWithProgram("kubectl", "explains a request as the sidecar then answers it", async () => {

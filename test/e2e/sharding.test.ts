@@ -2,7 +2,7 @@
 // API server's audit log judges who wrote where.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
+import { OWNERSHIP_SLICES, SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import type { ShardingConfig } from "../../src/api/sharding-config.ts";
 import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
@@ -209,6 +209,20 @@ describeWithKube("a StatefulSet that shards itself", () => {
     }, 20_000);
   });
 
+  it("has the shard of each namespace in the slices of its root", async () => {
+    const ownerOf = await ownersNow();
+    await eventually(async () => {
+      const { items } = await mesh.client.list(OWNERSHIP_SLICES, { namespace: NAMESPACE });
+      expect(items[0]?.metadata.ownerReferences).toMatchObject([{ kind: "ShardingConfig", name: ROOT.name }]);
+      const entries = items.flatMap(({ ownership }) => ownership);
+      for (const team of TEAMS) {
+        const { state, owners } = entries.find(({ namespaces }) => namespaces?.includes(team)) ?? {};
+        const resources = ["foos.demo.ctrlmesh.io", "configmaps"];
+        expect([team, state, owners]).toEqual([team, "Owned", [{ subset: ownerOf(team), resources }]]);
+      }
+    }, 20_000);
+  });
+
   it("moves no more than it must when it is scaled under load; where nothing moves, no write waits", {
     timeout: 180_000,
   }, async () => {
@@ -351,6 +365,7 @@ describeWithKube("a StatefulSet that shards itself", () => {
     for (const { metadata } of await get("namespaces")) {
       expect(Object.keys(metadata.labels ?? {})).toEqual(["kubernetes.io/metadata.name"]);
     }
+    await eventually(async () => expect(await get("ownershipslices", "-n", NAMESPACE)).toEqual([]), 30_000);
     const writes = kube
       .audit()
       .filter(
@@ -361,6 +376,7 @@ describeWithKube("a StatefulSet that shards itself", () => {
       "events",
       "leases",
       "managerstates",
+      "ownershipslices",
       "shardingconfigs",
     ]);
   });

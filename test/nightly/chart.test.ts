@@ -186,6 +186,7 @@ describeWithKube("the chart", () => {
       "circuitbreakers.ctrlmesh.kusionstack.io",
       "faultinjections.ctrlmesh.kusionstack.io",
       "managerstates.ctrlmesh.kruise.io",
+      "ownershipslices.ctrlmesh.kruise.io",
       "shardingconfigs.ctrlmesh.kusionstack.io",
       "trafficpolicies.ctrlmesh.kruise.io",
       "virtualapps.ctrlmesh.kruise.io",

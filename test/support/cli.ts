@@ -146,3 +146,22 @@ export function movingApp(
     },
   } as unknown as FakeObject;
 }
+
+/** A slice of the app `shop`, in which a namespace moves. */
+export function movingSlice(more: object = {}): FakeObject {
+  const toCanary = [{ subset: "canary", resources: ["deployments.apps", "configmaps"] }, { subset: "default" }];
+  return {
+    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+    kind: "OwnershipSlice",
+    metadata: { namespace: "ops", name: "shop-0", labels: { "ctrlmesh.kruise.io/app": "shop" } },
+    app: "shop",
+    places: 4,
+    moving: 1,
+    ownership: [
+      { state: "Moving", owners: toCanary, from: ["default"], since: since(41), namespaces: ["team-b"] },
+      { state: "Owned", owners: [{ subset: "default" }], since: since(18_000), namespaces: ["team-a"], clusterScope: true },
+      { state: "Unowned", since: since(90_000), namespaces: ["kube-system"] },
+    ],
+    ...more,
+  } as unknown as FakeObject;
+}

@@ -26,6 +26,8 @@ export interface Command {
   readonly summary: string;
   /** Beside the common ones (flags.ts). */
   readonly flags: Flags;
+  /** What -o takes beside "json". */
+  readonly formats?: readonly string[];
   run(call: Call): Promise<ExitCode>;
 }
 

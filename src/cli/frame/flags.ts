@@ -28,10 +28,11 @@ export function namespaceOf(flags: FlagValues, ofContext: string): string {
   return named ?? ofContext;
 }
 
-export function isJson(flags: FlagValues): boolean {
+/** @param more the formats of the command beside json */
+export function isJson(flags: FlagValues, more: readonly string[] = []): boolean {
   const format = flags.text("output");
-  if (format !== undefined && format !== "json")
-    throw usageError(`-o: "${format}" is not known; there is json, and text without it`);
+  if (format !== undefined && format !== "json" && !more.includes(format))
+    throw usageError(`-o: "${format}" is not known; there is ${["json", ...more].join(", ")}, and text without it`);
   return format === "json";
 }
 

@@ -11,6 +11,7 @@ import { createInjectionReady, type InjectionReadyOptions } from "../admission/c
 import type { App, Source } from "../apps/app.ts";
 import type { Compile } from "../apps/compile/compiler.ts";
 import { routesChanged } from "../apps/namespace-log.ts";
+import type { PublishedPlans } from "../apps/published-plans.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { appPods, isPodOf, podViewIn } from "../facts/app-pods.ts";
 import { createKindWatch } from "../facts/kind-watch.ts";
@@ -40,6 +41,7 @@ interface AppControllerOptions
   readonly webhooks?: Pick<InjectionReadyOptions, "target" | "size"> | undefined;
   readonly compile: Compile;
   readonly observed: ManagerMetrics;
+  readonly plans?: PublishedPlans | undefined;
 }
 
 export function addAppController(source: Source, options: AppControllerOptions): Controller {

@@ -18,6 +18,7 @@ import { formatRequest, type Reconciler, type Request, type Result } from "../..
 import type { Store } from "../../runtime/store.ts";
 import type { InjectionReady } from "../admission/configuration/injection-ready.ts";
 import { type App, type Apps, isHeld, isLive, type PodSelection, type Source } from "../apps/app.ts";
+import type { PublishedPlans } from "../apps/published-plans.ts";
 import { createRoutes, type RoutesOptions } from "../apps/routes.ts";
 import { appPods, appsIn, type PodView, podViewIn } from "../facts/app-pods.ts";
 import type { KindWatch } from "../facts/kind-watch.ts";
@@ -50,6 +51,7 @@ type AppReconcilerOptions = RoutesOptions &
     readonly services: KindWatch<Service>;
     readonly replicaSets: KindWatch<ReplicaSet>;
     readonly labels: Pick<LabelStates, "get">;
+    readonly plans?: Pick<PublishedPlans, "set" | "forget"> | undefined;
   };
 
 interface PublishedRoutes {
@@ -67,7 +69,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
   /** What was last published of each app. The proxies keep the routes of an app that is gone. */
   const issues = new Map<string, Issue>();
   const desiredTables = new Map<string, RouteTable>();
-  const parts = [statuses, routes, acceptance, restarter, injection, services, replicaSets];
+  const parts = [statuses, routes, acceptance, restarter, injection, services, replicaSets, options.plans];
 
   function send(app: App, plan: AppPlan, ownPods: readonly AppPod[]): number {
     const key = formatRequest(app.ref);
@@ -122,6 +124,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
           });
     const version = send(app, plan, ownPods);
     observeMoves(app, plan);
+    options.plans?.set(app.ref, plan);
     return { plan, pods: ownPods, version };
   }
 

@@ -176,6 +176,7 @@ export const EVENT_REASONS: readonly string[] = [
   "MoveUndone",
   "RestartedPod",
   "EvictedPod",
+  "OwnershipNotPublished",
 ];
 
 export function appEvents(before: AppStatus | undefined, now: AppStatus): AppEvent[] {

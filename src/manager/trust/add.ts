@@ -6,7 +6,7 @@ import { CA_CONFIG_MAP, INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { MeshError } from "../../base/errors.ts";
 import { CONFIG_MAPS, type ConfigMap, PODS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
-import { isStatus } from "../../kube/status.ts";
+import { isNamespaceEnding, isStatus } from "../../kube/status.ts";
 import { type Controller, changed, controllerOf } from "../../runtime/controller.ts";
 import { ensure } from "../../runtime/ensure.ts";
 import type { Reconciler, Result } from "../../runtime/reconciler.ts";
@@ -96,7 +96,7 @@ export function createTrustReconciler(options: {
       try {
         return await (isUsed ? publish(namespace, signal) : remove(namespace, signal));
       } catch (error) {
-        if (isEnding(error)) return {}; // the whole namespace is being deleted
+        if (isNamespaceEnding(error)) return {}; // the whole namespace is being deleted
         throw error;
       }
     },
@@ -126,8 +126,3 @@ contexts:
       user: service-account
 current-context: ctrlmesh
 `;
-
-function isEnding(error: unknown): boolean {
-  if (!isStatus(error, "Forbidden")) return false;
-  return error.status.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") ?? false;
-}

@@ -1,0 +1,97 @@
+// `ctrlmesh owners`: who owns each place of the apps, from their OwnershipSlices. Invariant: no owner is computed here.
+import { type OwnershipSlice, readOwnership, SLICE_APP_LABEL } from "../../api/ownership-slice.ts";
+import { OWNERSHIP_SLICES } from "../../api/resources.ts";
+import { isMeshError } from "../../base/errors.ts";
+import { age } from "../apps/ages.ts";
+import { findApp } from "../apps/apps.ts";
+import type { Cluster } from "../frame/cluster.ts";
+import { type Call, type Command, failure } from "../frame/command.ts";
+import { EXIT } from "../frame/exit.ts";
+import { ALL_NAMESPACES, namespaceOf } from "../frame/flags.ts";
+import { columns, counted } from "../frame/output.ts";
+
+type Entry = ReturnType<typeof readOwnership>[number];
+type Ownership = Omit<Entry, "namespaces" | "buckets" | "clusterScope">;
+
+interface OwnedPlace extends Ownership {
+  /** NAMESPACE/NAME */
+  readonly app: string;
+  readonly slice: string;
+  /** One of these three. */
+  readonly namespace?: string;
+  readonly bucket?: number;
+  readonly clusterScope?: true;
+}
+
+export const OWNERS: Command = {
+  name: "owners",
+  args: "[APP]",
+  maxArgs: 1,
+  summary: "who owns each namespace, in what state and since when",
+  flags: ALL_NAMESPACES,
+  formats: ["wide"],
+  async run({ args: [name], flags, output, clock, cluster }: Call) {
+    const connected = await cluster();
+    const isWide = flags.text("output") === "wide";
+    const home = flags.isSet("all-namespaces") ? undefined : namespaceOf(flags, connected.namespace);
+    const app = name === undefined ? undefined : await findApp(connected, name, home);
+    const namespace = app?.namespace ?? home;
+    const slices = await listSlices(connected, namespace, app && `${SLICE_APP_LABEL}=${app.name}`);
+    const places = slices.flatMap(placesOf).sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
+    const head = ["APP", "PLACE", "OWNER", "STATE", "SINCE", ...(isWide ? ["RESOURCES", "SLICE"] : [])];
+    const rows = places.map((each) => [
+      each.app,
+      placeText(each),
+      ownerText(each),
+      each.from === undefined ? each.state : `${each.state} from ${each.from.join(", ")}`,
+      age(each.since, clock.now()),
+      ...(isWide ? [resourcesText(each), each.slice] : []),
+    ]);
+    output.data("OwnerList", { items: places }, places.length === 0 ? [] : columns([head, ...rows]));
+    const left = slices.reduce((sum, slice) => sum + slice.places, 0) - places.length;
+    if (left > 0) output.hint(`${counted(left, "place")} more not shown: another version has written them`);
+    const where = namespace === undefined ? "in this cluster" : `in namespace ${namespace}`;
+    const none = `there is no OwnershipSlice ${app === undefined ? "" : `of ${app.name} `}${where}`;
+    if (slices.length === 0)
+      output.hint(`${none}; the manager writes them a second after the first routes, unless it has --ownership-slices=false`);
+    return slices.length === 0 && app !== undefined ? EXIT.failed : EXIT.ok;
+  },
+};
+
+async function listSlices(cluster: Cluster, namespace: string | undefined, selector: string | undefined) {
+  return cluster.list(OWNERSHIP_SLICES, namespace, selector).catch((error: unknown) => {
+    if (!isMeshError(error, "NOT_FOUND")) throw error;
+    throw failure("this cluster does not serve ownershipslices.ctrlmesh.kruise.io: apply the CRDs of this version");
+  });
+}
+
+function placesOf(slice: OwnershipSlice): OwnedPlace[] {
+  const head = { app: `${slice.metadata.namespace}/${slice.app}`, slice: slice.metadata.name ?? "" };
+  return readOwnership(slice).flatMap(({ namespaces = [], buckets = [], clusterScope = false, ...ownership }): OwnedPlace[] => [
+    ...namespaces.map((namespace) => ({ ...head, namespace, ...ownership })),
+    ...buckets.map((bucket) => ({ ...head, bucket, ...ownership })),
+    ...(clusterScope ? [{ ...head, clusterScope, ...ownership }] : []),
+  ]);
+}
+
+/** By app, then the namespaces by name, then the cluster scope. */
+function orderOf({ app, namespace, bucket = -1 }: OwnedPlace): string {
+  return namespace === undefined ? `${app} 1 ${bucket + 100}` : `${app} 0 ${namespace}`;
+}
+
+function placeText({ namespace, bucket }: OwnedPlace): string {
+  return namespace ?? (bucket === undefined ? "(cluster scope)" : `(cluster scope, hash ${bucket})`);
+}
+
+function ownerText({ owners = [] }: OwnedPlace): string {
+  const subsets = new Set(owners.map(({ subset }) => subset ?? "nobody"));
+  return subsets.size === 0 ? "nobody" : [...subsets].join(", ");
+}
+
+function resourcesText({ owners = [] }: OwnedPlace): string {
+  const texts = owners.map(({ subset = "nobody", resources, moreResources }) => {
+    if (resources === undefined) return `${subset}: all others`;
+    return `${subset}: ${resources.join(" ")}${moreResources === undefined ? "" : ` and ${moreResources} more`}`;
+  });
+  return owners.some(({ resources }) => resources !== undefined) ? texts.join("; ") : "all";
+}

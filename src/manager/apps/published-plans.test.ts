@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { modelApp } from "../../../test/support/model-app.ts";
+import { createPublishedPlans } from "./published-plans.ts";
+
+const APP = { namespace: "shop", name: "app" };
+
+it("tells of a plan when its owners or who is waited for have changed, and then no more", () => {
+  const plans = createPublishedPlans();
+  const told: string[] = [];
+  const end = plans.onChange(({ name }) => told.push(name));
+  const changes = (publish: () => void) => {
+    const before = told.length;
+    publish();
+    return told.length - before;
+  };
+  const model = modelApp(["prod", "mover"], {});
+  model.pod("d1", "").pod("c", "canary").settle();
+  const publish = () => plans.set(APP, model.plan());
+  expect([changes(publish), changes(publish)]).toEqual([1, 0]);
+  model.wish({ canary: ["mover"] }).reconcile();
+  expect([changes(publish), changes(publish)]).toEqual([1, 0]);
+  model.bare("b"); // it may write what moves, too
+  expect(changes(publish)).toBe(1);
+  plans.forget(APP);
+  expect(plans.get(APP)).toBeUndefined();
+  end();
+  expect(changes(publish)).toBe(0);
+});

@@ -1,0 +1,47 @@
+// The plan that the proxies of each app were last sent, for whoever shows it. Invariant: it is set after it was
+// published, so nobody shows an owner of which the proxies do not know.
+import { isDeepStrictEqual } from "node:util";
+import type { AppPlan } from "../../mesh/handover/plan-app.ts";
+import { formatRequest, type Request } from "../../runtime/reconciler.ts";
+
+/** What a plan says about owners. */
+export type OwnershipPlan = Pick<AppPlan, "desired" | "subsets" | "rules" | "digest" | "waits">;
+
+export interface PublishedPlan {
+  readonly plan: OwnershipPlan;
+  /** Raised when the owners, or who is waited for, have changed. */
+  readonly version: number;
+}
+
+export type PublishedPlans = ReturnType<typeof createPublishedPlans>;
+
+export function createPublishedPlans() {
+  const plans = new Map<string, PublishedPlan>();
+  const listeners = new Set<(app: Request) => void>();
+  let version = 0;
+  return {
+    /** Undefined if this manager has published nothing for the app yet. */
+    get: (app: Request): PublishedPlan | undefined => plans.get(formatRequest(app)),
+    set(app: Request, plan: OwnershipPlan): void {
+      const before = plans.get(formatRequest(app));
+      const hasChanged = before === undefined || !isSame(before.plan, plan);
+      plans.set(formatRequest(app), { plan, version: hasChanged ? ++version : before.version });
+      if (hasChanged) for (const listener of listeners) listener(app);
+    },
+    forget: (app: Request) => void plans.delete(formatRequest(app)),
+    /** Calls the listener with each app whose owners or waits have changed. */
+    onChange(listener: (app: Request) => void): () => void {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
+
+// The digest covers the tables with their fences. Who is waited for is not in them.
+function isSame(a: OwnershipPlan, b: OwnershipPlan): boolean {
+  return a.digest === b.digest && isDeepStrictEqual(waitsOf(a), waitsOf(b));
+}
+
+function waitsOf({ waits }: OwnershipPlan): unknown {
+  return waits.map(({ subset, cause, to, namespaces }) => [subset, cause, to, namespaces.length]);
+}

@@ -1,0 +1,132 @@
+// Who owns each place by the plan that the proxies were sent. Pure. Invariants: nothing is decided here: owners are those of
+// the desired table, and a place moves while the table of a subset that is to get it has it fenced; places with the same
+// ownership share one object, so ten thousand of them cost a few.
+import { MAX_OWNER_RESOURCES, MAX_OWNERS, type OwnershipEntry, type PlaceOwner } from "../../api/ownership-slice.ts";
+import { CLUSTER_SCOPE, isInClusterScope } from "../../kube/place.ts";
+import { classNumber } from "../../mesh/handover/class-facts.ts";
+import type { Wait } from "../../mesh/handover/plan-fences.ts";
+import { hasNothingYet } from "../../mesh/handover/resource-fences.ts";
+import { DEFAULT_SUBSET, isFencedIn, isSharded, membersIn, type RouteTable, resourcesIn } from "../../mesh/ownership/table.ts";
+import { subsetDisplayName } from "../../mesh/ownership/words.ts";
+import type { OwnershipPlan } from "../apps/published-plans.ts";
+
+export type Ownership = Pick<OwnershipEntry, "state" | "owners" | "from">;
+
+export function ownershipByPlace(plan: OwnershipPlan): ReadonlyMap<string, Ownership> {
+  const { desired } = plan;
+  const fences = new Map([...plan.rules].flatMap(([subset, { table }]) => (hasFences(table) ? [[subset, table]] : [])));
+  const waits = waitsByPlace(plan.waits);
+  const classes = new Map<number, OwnedClass>();
+  const ownership = new Map<string, Ownership>();
+  const places = desired.classOf.has(CLUSTER_SCOPE) ? desired.classOf.keys() : [CLUSTER_SCOPE, ...desired.classOf.keys()];
+  for (const place of places) {
+    const number = classNumber(desired, place);
+    const ofClass = classes.get(number) ?? ownedClass(ownersIn(desired, place));
+    classes.set(number, ofClass);
+    const waiting = ofClass.subsets.filter((subset) => isWaiting(fences.get(subset), place));
+    ownership.set(place, waiting.length === 0 ? ofClass.settled : ofClass.moving(...moveOf(place, waiting, waits)));
+  }
+  return ownership;
+}
+
+/** What the places of a class have in common. */
+interface OwnedClass {
+  readonly subsets: readonly string[];
+  readonly settled: Ownership;
+  moving(state: "Moving" | "Fenced", from: readonly string[]): Ownership;
+}
+
+function ownedClass(owners: readonly Owner[]): OwnedClass {
+  const subsets = [...new Set(owners.flatMap(({ subset }) => subset ?? []))];
+  const common = owners.length === 0 ? {} : { owners: owners.slice(0, MAX_OWNERS).map(shown) };
+  const known = new Map<string, Ownership>();
+  return {
+    subsets,
+    settled: { state: subsets.length === 0 ? "Unowned" : "Owned", ...common },
+    moving(state, from) {
+      const key = JSON.stringify([state, from]);
+      const same = known.get(key) ?? { state, ...common, ...(from.length > 0 && { from }) };
+      known.set(key, same);
+      return same;
+    },
+  };
+}
+
+interface Owner {
+  /** Undefined: nobody. */
+  readonly subset: string | undefined;
+  /** As RESOURCE.GROUP; none: all that no earlier owner has. */
+  readonly resources: readonly string[];
+}
+
+/** In the order in which they decide, as `ownersOf` in src/mesh/ownership/owners.ts reads the rules. */
+function ownersIn(table: RouteTable, place: string): readonly Owner[] {
+  const members = membersIn(table, place) ?? [];
+  const owners: Owner[] = [];
+  for (const [at, { kind, resources }] of table.rules.entries()) {
+    if (kind !== "limit" || members.includes(at)) continue;
+    if (resources.length === 0) return [];
+    owners.push({ subset: undefined, resources: namesOf(resources) });
+  }
+  for (const at of members) {
+    const rule = table.rules[at];
+    if (rule?.kind !== "subset") continue;
+    owners.push({ subset: rule.subset, resources: namesOf(rule.resources) });
+    if (rule.resources.length === 0) return owners;
+  }
+  // What no rule of a sharded table names belongs to every shard.
+  return isSharded(table) ? owners : [...owners, { subset: DEFAULT_SUBSET, resources: [] }];
+}
+
+function namesOf(resources: Parameters<typeof resourcesIn>[0]): string[] {
+  return resourcesIn(resources).map(({ group, resource }) => (group === "" ? resource : `${resource}.${group}`));
+}
+
+function shown({ subset, resources }: Owner): PlaceOwner {
+  const left = resources.length - MAX_OWNER_RESOURCES;
+  return {
+    ...(subset !== undefined && { subset: subsetDisplayName(subset) }),
+    ...(resources.length > 0 && { resources: resources.slice(0, MAX_OWNER_RESOURCES) }),
+    ...(left > 0 && { moreResources: left }),
+  };
+}
+
+function hasFences(table: RouteTable): boolean {
+  return table.fenced.size > 0 || hasNothingYet(table);
+}
+
+function isWaiting(table: RouteTable | undefined, place: string): boolean {
+  return table !== undefined && (isFencedIn(table, place) || hasNothingYet(table));
+}
+
+type Move = readonly [state: "Moving" | "Fenced", from: readonly string[]];
+
+function moveOf(place: string, waiting: readonly string[], { from, to }: Waits): Move {
+  const subsets = from.get(place);
+  if (subsets !== undefined) return ["Moving", [...subsets].sort().map(subsetDisplayName)];
+  // No wait names places in the cluster scope.
+  const isMoving = isInClusterScope(place) && waiting.some((subset) => to.has(subset));
+  return [isMoving ? "Moving" : "Fenced", []];
+}
+
+interface Waits {
+  /** The subsets whose pods may still write in a place. */
+  readonly from: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The subsets that wait for a pod whose claims are known. */
+  readonly to: ReadonlySet<string>;
+}
+
+function waitsByPlace(waits: readonly Wait[]): Waits {
+  const from = new Map<string, Set<string>>();
+  const to = new Set<string>();
+  const read = new Map<readonly string[], Set<string>>(); // the pods of one group share a list
+  for (const { subset, namespaces, to: waiting } of waits) {
+    if (subset === undefined) continue; // not known yet
+    for (const each of waiting) to.add(each);
+    const known = read.get(namespaces) ?? new Set<string>();
+    if (known.has(subset)) continue;
+    read.set(namespaces, known.add(subset));
+    for (const place of namespaces) from.set(place, (from.get(place) ?? new Set()).add(subset));
+  }
+  return { from, to };
+}

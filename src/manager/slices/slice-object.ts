@@ -1,0 +1,75 @@
+// A slice as the object that the API server has, in both directions. Pure.
+import {
+  type OwnershipEntry,
+  type OwnershipSlice,
+  ownershipSliceKind,
+  readOwnership,
+  SLICE_APP_LABEL,
+} from "../../api/ownership-slice.ts";
+import { OWNERSHIP_SLICES } from "../../api/resources.ts";
+import { controllerRef, isControlledBy } from "../../kube/client/owner.ts";
+import { apiVersionOf, type Resource } from "../../kube/client/resource.ts";
+import { BUCKETS, CLUSTER_SCOPE, isBucket, placeHash } from "../../kube/place.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import type { App } from "../apps/app.ts";
+import type { Slice, SliceEntry } from "./pack-slices.ts";
+
+type SlicedApp = Pick<App, "ref" | "object">;
+
+/**
+ * @param resource the kind of the app's object, which owns the slice, so that the garbage collector deletes both
+ * @param stored the metadata that the object has; undefined: it is to be created
+ */
+export function sliceObject(
+  { ref, object }: SlicedApp,
+  resource: Resource,
+  { name, entries }: Slice,
+  stored: KubeObject["metadata"] | undefined,
+): OwnershipSlice {
+  const ownership = entries.map(entryOf);
+  const count = (matches: (entry: SliceEntry) => boolean) =>
+    entries.reduce((sum, entry) => sum + (matches(entry) ? entry.places.length : 0), 0);
+  return {
+    apiVersion: apiVersionOf(OWNERSHIP_SLICES) as OwnershipSlice["apiVersion"],
+    kind: ownershipSliceKind.kind,
+    metadata: {
+      ...stored,
+      name,
+      namespace: ref.namespace,
+      labels: { ...stored?.labels, [SLICE_APP_LABEL]: ref.name },
+      ownerReferences: [{ ...controllerRef(resource, object) }],
+    },
+    app: ref.name,
+    places: count(() => true),
+    moving: count(({ ownership: { state } }) => state === "Moving" || state === "Fenced"),
+    ownership,
+  };
+}
+
+/** True if the object has the label and the owner that a slice of the app has. */
+export function isSliceOf({ ref, object }: SlicedApp, slice: KubeObject): boolean {
+  return appNameOf(slice) === ref.name && isControlledBy(slice, object);
+}
+
+export function appNameOf({ metadata }: KubeObject): string {
+  return metadata.labels?.[SLICE_APP_LABEL] ?? "";
+}
+
+function entryOf({ ownership, places }: SliceEntry): OwnershipEntry {
+  const buckets = places.filter(isBucket).map(placeHash);
+  const namespaces = places.filter((place) => place !== CLUSTER_SCOPE && !isBucket(place));
+  return {
+    ...ownership,
+    ...(namespaces.length > 0 && { namespaces }),
+    ...(buckets.length > 0 && { buckets: buckets.sort((a, b) => a - b) }),
+    ...(places.includes(CLUSTER_SCOPE) && { clusterScope: true }),
+  };
+}
+
+export function readSlice(object: OwnershipSlice): Slice {
+  const entries = readOwnership(object).map(({ namespaces = [], buckets = [], clusterScope = false, ...ownership }) => ({
+    ownership,
+    places: [...namespaces, ...buckets.flatMap((hash) => BUCKETS[hash] ?? []), ...(clusterScope ? [CLUSTER_SCOPE] : [])],
+  }));
+  return { name: object.metadata.name ?? "", entries };
+}

@@ -249,7 +249,7 @@ describe("a wrong command line", () => {
     [["pause"], "name an app"],
     [["lint"], "name a file with -f"],
     [["explain", "owner"], "name a namespace"],
-    [["explain"], 'there is no command "explain"'],
+    [["explain"], 'there is no command "explain"; the commands are: explain owner, explain request, explain inject\n'],
   ])("%j ends with 64 and says what is wrong", async (argv, message) => {
     const { code, stdout, stderr } = await startCli([app()]).run(...argv);
     expect([code, stdout]).toEqual([EXIT.usage, ""]);
@@ -260,5 +260,24 @@ describe("a wrong command line", () => {
   it("of nothing, or of --help, shows the commands", async () => {
     expect((await startCli([]).run()).stdout).toContain("status [APP]");
     expect((await startCli([]).run("wait", "--help")).stdout).toContain("--for ready|moved");
+  });
+
+  it("of help and a command shows the help of the command, and does not run it", async () => {
+    const stored = app();
+    const cli = startCli([{ ...stored, metadata: { ...stored.metadata, name: "pause" } }]);
+    const { stdout, code } = await cli.run("help", "pause");
+    expect(stdout).toBe((await cli.run("pause", "--help")).stdout);
+    expect({ code, patches: cli.patches }).toEqual({ code: 0, patches: [] });
+  });
+
+  it("with --help aligns the flags of the command and the common ones", async () => {
+    const { stdout } = await startCli([]).run("status", "--help");
+    const [own, common] = ["in all namespaces", "the context of the kubeconfig"].map((help) =>
+      stdout
+        .split("\n")
+        .find((line) => line.endsWith(help))
+        ?.indexOf(help),
+    );
+    expect(own).toBe(common);
   });
 });

@@ -62,7 +62,8 @@ export interface World {
   readFile(path: string): Promise<string>;
 }
 
-export async function run(argv: readonly string[], world: World): Promise<ExitCode> {
+export async function run(words: readonly string[], world: World): Promise<ExitCode> {
+  const argv = words[0] === "help" && words.length > 1 ? [...words.slice(1), "--help"] : words;
   const { out, err } = world.streams;
   try {
     if (argv[0] === COMPLETE) {
@@ -74,8 +75,7 @@ export async function run(argv: readonly string[], world: World): Promise<ExitCo
       out(overview(COMMANDS));
       return EXIT.ok;
     }
-    const words = command.name.split(" ").length;
-    const { args, flags } = read(command, argv.slice(words));
+    const { args, flags } = read(command, argv.slice(command.name.split(" ").length));
     if (flags.isSet("help")) {
       out(commandHelp(command));
       return EXIT.ok;
@@ -115,13 +115,13 @@ async function completed(typed: readonly string[], world: World): Promise<readon
 /** Undefined: the overview is wanted. */
 function commandOf(argv: readonly string[]): Command | undefined {
   const [first] = argv;
-  if (first === "help" && argv.length > 1) return commandOf(argv.slice(1));
   if (first === undefined || first === "--help" || first === "-h" || first === "help") return undefined;
   const text = argv.join(" ");
   const found = COMMANDS.find(({ name }) => text === name || text.startsWith(`${name} `));
-  if (found === undefined)
-    throw usageError(`there is no command "${first}"; the commands are: ${COMMANDS.map(({ name }) => name).join(", ")}`);
-  return found;
+  if (found !== undefined) return found;
+  const names = COMMANDS.map(({ name }) => name);
+  const longer = names.filter((name) => name.startsWith(`${first} `));
+  throw usageError(`there is no command "${first}"; the commands are: ${(longer.length > 0 ? longer : names).join(", ")}`);
 }
 
 function read(command: Command, argv: readonly string[]): { readonly args: readonly string[]; readonly flags: FlagValues } {

@@ -62,7 +62,7 @@ function cliWithEdit() {
   return cli;
 }
 
-/** A sidecar of the subset canary, which owns team-a. */
+/** A sidecar of the subset blue, which owns team-a. */
 function sidecarOfTeamA() {
   const { policies } = runningPolicies();
   const current = enforced(

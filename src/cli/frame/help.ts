@@ -18,7 +18,7 @@ export function overview(commands: readonly Command[]): string {
 
 export function commandHelp({ name, args, summary, flags }: Command): string {
   const lines = [`ctrlmesh ${name} ${args}`.trimEnd(), "", `  ${summary}`, ""];
-  return [...lines, ...flagLines(flags), ...flagLines(COMMON_FLAGS), ""].join("\n");
+  return [...lines, ...flagLines({ ...flags, ...COMMON_FLAGS }), ""].join("\n");
 }
 
 function flagLines(flags: Flags): string[] {

@@ -1,6 +1,6 @@
-// The conditions of all objects that the mesh writes a status for, as their stores have them. So each kind gets the
-// metric by one rule, and the series of an object end with it. Invariants: at most MAX_CONDITIONS series; types and
-// reasons are words of this version, never texts of an object.
+// The metric of the conditions of all objects that the mesh writes a status for. Each scrape reads them from the stores,
+// so all kinds follow one rule, and a deleted object has no series any more. Invariants: at most MAX_CONDITIONS series;
+// types and reasons are words of this version, never texts of an object.
 import type { Condition } from "../../api/conditions.ts";
 import { Gauge, type Registry } from "../../base/metrics.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -17,13 +17,13 @@ interface ConditionedObject extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined;
 }
 
-/** About 1,250 VirtualApps or 2,500 policies. A scrape of so many holds the event loop for some 50 ms, and has 1.3 MB. */
+/** Those of about 1,250 VirtualApps or 2,500 policies. A scrape with so many series blocks the event loop for about 50 ms, and has 1.3 MB. */
 export const MAX_CONDITIONS = 10_000;
 
 const KNOWN_TYPES: ReadonlySet<string> = new Set([...Object.keys(CONDITION_REASONS), ...Object.keys(POLICY_REASONS)]);
 const KNOWN_REASONS: ReadonlySet<string> = new Set([CONDITION_REASONS, POLICY_REASONS].flatMap(Object.values).flat());
 
-/** @param kinds those of this replica; none unless it leads, or a sum over the replicas would count objects twice */
+/** @param kinds none unless this replica leads: a sum over the replicas would count objects twice */
 export function addConditionMetrics(registers: Registry[], kinds: () => readonly ConditionedKind[]): void {
   let leftOut = 0;
   new Gauge({
@@ -38,7 +38,7 @@ export function addConditionMetrics(registers: Registry[], kinds: () => readonly
       leftOut = Math.max(0, rows.length - MAX_CONDITIONS);
     },
   });
-  // After the other, since a scrape collects in this order.
+  // Registered second, since a scrape collects in this order, and the first one sets leftOut.
   new Gauge({
     name: "ctrlmesh_manager_conditions_left_out",
     help: `Conditions without a series, because there are more than ${MAX_CONDITIONS}.`,
@@ -49,20 +49,23 @@ export function addConditionMetrics(registers: Registry[], kinds: () => readonly
   });
 }
 
-/** The first conditions of all objects, then the second ones: beyond the bound an object keeps those that alerts use. */
+/** The first conditions of all objects, then the second ones: the bound cuts off the last ones, and alerts use the first ones. */
 function rowsOf(kinds: readonly ConditionedKind[]) {
   const objects = kinds.flatMap(({ kind, list }) => list().map(({ metadata, status }) => ({ kind, metadata, status })));
   return objects
     .flatMap(({ kind, metadata: { namespace = "", name = "" }, status }) =>
       (status?.conditions ?? [])
         .filter(({ type }) => KNOWN_TYPES.has(type))
-        .map(({ type, status, reason }, at) => ({ at, labels: { kind, namespace, name, type, status, reason: known(reason) } })),
+        .map(({ type, status, reason }, at) => ({
+          at,
+          labels: { kind, namespace, name, type, status, reason: knownReason(reason) },
+        })),
     )
     .sort((a, b) => a.at - b.at)
     .map(({ labels }) => labels);
 }
 
 /** Another version may have written the status. */
-function known(reason: string): string {
+function knownReason(reason: string): string {
   return KNOWN_REASONS.has(reason) ? reason : "Other";
 }

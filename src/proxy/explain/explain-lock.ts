@@ -17,27 +17,27 @@ export function explainCaller({ call, enforced: { snapshot }, say }: Walk): void
   say(excludedText(rule, snapshot.words));
 }
 
-export function explainLock({ call, createdName, enforced: { snapshot }, say }: Walk): void {
+export function explainLock({ asked: { createdName }, call, enforced: { snapshot }, say }: Walk): void {
   if (!isResourceCall(call)) return;
-  const touch = touchOf(snapshot, call.info);
-  const isByBody = touch.kind === "create";
-  const named = isByBody ? touchByName(snapshot, createdName, "own") : touch;
-  switch (named?.kind) {
+  const pathTouch = touchOf(snapshot, call.info);
+  const touch = pathTouch.kind === "create" ? touchByName(snapshot, createdName, "own") : pathTouch;
+  switch (touch?.kind) {
     case "none":
       checkCandidate(call, snapshot);
       break;
     case "other-subset":
-      throw foreignLock(call, named.name);
+      throw foreignLock(call, touch.name);
     case "own":
     case "selected":
       call.record.lock = true;
       say(`this is the lock of the operator; upstream it is ${lockNameFor(snapshot.lockName, snapshot.subset)}`);
       break;
     case "collection":
-      if (call.info.verb === "deletecollection" && !named.whole) checkLeaseCollection(call);
+      if (call.info.verb === "deletecollection" && !touch.whole) checkLeaseCollection(call);
       say("locks of other subsets are left out");
       break;
     default:
+    // A create of an object that is no lock.
   }
 }
 

@@ -22,7 +22,7 @@ export function explainOwnership(walk: Walk): void {
 function explainOwner(walk: Walk, call: ResourceCall): void {
   const { enforced, say } = walk;
   const view = enforced.view(call.info.group, call.info.resource);
-  const info = named(call.info, view, walk);
+  const info = namedByBody(call.info, view, walk);
   const place = governingPlace(info.group, info.resource, info);
   if (info.namespace !== "") say(`namespace ${info.namespace}: ${ownerText(view.ownerOf(place), place)}`);
   if (mayBeAboutOperator(walk, info, view)) {
@@ -61,10 +61,11 @@ function explainExcluded({ enforced: { snapshot }, say }: Walk, call: ResourceCa
 }
 
 /** A create of a cluster-scoped object is named by its body. */
-function named(info: ResourceInfo, view: ResourceView, walk: Walk): ResourceInfo {
+function namedByBody(info: ResourceInfo, view: ResourceView, walk: Walk): ResourceInfo {
   if (!isNamedByBody(view, info)) return info;
-  if (walk.createdName === "") dependsOn(walk, "the name of the object decides which shard owns it");
-  return { ...info, name: walk.createdName };
+  const { createdName } = walk.asked;
+  if (createdName === "") dependsOn(walk, "the name of the object decides which shard owns it");
+  return { ...info, name: createdName };
 }
 
 function mayBeAboutOperator({ enforced: { snapshot } }: Walk, info: ResourceInfo, view: ResourceView): boolean {

@@ -44,10 +44,10 @@ export function explainRequest(asked: AskedRequest, deps: ExplainDeps): Explanat
   const { snapshot } = enforced;
   const steps: { stage: string; says: string }[] = [];
   const walk = startWalk(asked, enforced);
-  let ended: Outcome | undefined;
+  let refused: Outcome | undefined;
   for (const [stage, explain] of STAGES) {
-    ended = outcomeOf(walk, () => explain({ ...walk, say: (says) => void steps.push({ stage, says }) }, deps));
-    if (ended === undefined) continue;
+    refused = refusalBy(() => explain({ ...walk, say: (says) => void steps.push({ stage, says }) }, deps), walk.call);
+    if (refused === undefined) continue;
     steps.push({ stage, says: "refuses it" });
     break;
   }
@@ -57,13 +57,13 @@ export function explainRequest(asked: AskedRequest, deps: ExplainDeps): Explanat
     subset: subsetDisplayName(snapshot.subset),
     version: snapshot.version,
     request: `${method} ${target}`,
-    ...outcome(walk, ended),
+    ...outcomeOf(walk, refused),
     steps,
   };
 }
 
 function startWalk(asked: AskedRequest, enforced: Enforced): Omit<Walk, "say"> {
-  const { info, createdName } = asked;
+  const { info } = asked;
   const call: Call = {
     method: info.method,
     target: info.query.size === 0 ? info.path : `${info.path}?${info.query}`,
@@ -73,11 +73,11 @@ function startWalk(asked: AskedRequest, enforced: Enforced): Omit<Walk, "say"> {
     signal: new AbortController().signal,
     record: createRecord(info),
   };
-  return { asked, call, enforced, createdName, findings: { depends: [] } };
+  return { asked, call, enforced, unknowns: [] };
 }
 
 /** Undefined if the stage lets the request pass. */
-function outcomeOf({ call: { record } }: Pick<Walk, "call">, explain: () => void): Outcome | undefined {
+function refusalBy(explain: () => void, { record }: Call): Outcome | undefined {
   try {
     explain();
     return undefined;
@@ -89,11 +89,10 @@ function outcomeOf({ call: { record } }: Pick<Walk, "call">, explain: () => void
   }
 }
 
-function outcome({ call: { record }, findings }: Pick<Walk, "call" | "findings">, refused: Outcome | undefined): Outcome {
-  const { depends } = findings;
-  // A stage before the refusal may refuse as well, by what is not in the request line.
-  if (depends.length > 0)
-    return { decision: "depends", message: [...depends, ...(refused ? [refused.message] : [])].join("; then ") };
+function outcomeOf({ call: { record }, unknowns }: Pick<Walk, "call" | "unknowns">, refused: Outcome | undefined): Outcome {
+  // A stage before this refusal may refuse too, depending on an unknown, and then with another answer.
+  if (unknowns.length > 0)
+    return { decision: "depends", message: [...unknowns, ...(refused ? [refused.message] : [])].join("; then ") };
   if (refused !== undefined) return refused;
   const { decision, reason, warning } = record;
   const message = warning ?? (decision === "narrowed" ? "the answer has what this subset owns" : "goes to the API server");

@@ -8,11 +8,8 @@ export interface Walk {
   /** It is never sent. Its record takes the notes of the layers' own functions. */
   readonly call: Call;
   readonly enforced: Enforced;
-  readonly createdName: string;
-  readonly findings: {
-    /** What is not in the request line and decides. */
-    readonly depends: string[];
-  };
+  /** What decides and is not in the request line: so far, since stages add to it. */
+  readonly unknowns: string[];
   /** Adds a sentence of this stage. */
   say(text: string): void;
 }
@@ -29,7 +26,7 @@ export interface Outcome {
 }
 
 /** Notes something that decides and that the request line does not have. */
-export function dependsOn({ findings, say }: Walk, what: string): void {
-  findings.depends.push(what);
-  say(what);
+export function dependsOn({ unknowns, say }: Walk, unknown: string): void {
+  unknowns.push(unknown);
+  say(unknown);
 }

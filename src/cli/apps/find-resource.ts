@@ -1,6 +1,7 @@
 // Finds a resource by what people call it: deployments.apps, pods, deploy.apps. The API server says what there is.
 import { z } from "zod";
 import { isMeshError } from "../../base/errors.ts";
+import { readAnswer } from "../cluster/read-answer.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { failure } from "../frame/command.ts";
 
@@ -29,7 +30,8 @@ export async function findResource(cluster: Cluster, text: string): Promise<Foun
   const [name = "", ...rest] = text.toLowerCase().split(".");
   const group = rest.join(".");
   const version = group === "" ? "v1" : await preferredVersion(cluster, group);
-  const { resources } = RESOURCES.parse(await cluster.read(group === "" ? "/api/v1" : `/apis/${group}/${version}`));
+  const path = group === "" ? "/api/v1" : `/apis/${encodeURIComponent(group)}/${encodeURIComponent(version)}`;
+  const { resources } = readAnswer(RESOURCES, await cluster.read(path), path);
   const found = resources.find(({ name: plural, singularName, shortNames = [] }) =>
     [plural, singularName, ...shortNames].includes(name),
   );
@@ -41,7 +43,8 @@ export async function findResource(cluster: Cluster, text: string): Promise<Foun
 
 async function preferredVersion(cluster: Cluster, group: string): Promise<string> {
   try {
-    return GROUP.parse(await cluster.read(`/apis/${encodeURIComponent(group)}`)).preferredVersion.version;
+    const path = `/apis/${encodeURIComponent(group)}`;
+    return readAnswer(GROUP, await cluster.read(path), path).preferredVersion.version;
   } catch (error) {
     if (isMeshError(error, "NOT_FOUND")) throw failure(`the API server has no group ${group}`);
     throw error;

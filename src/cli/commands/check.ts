@@ -46,6 +46,8 @@ export const CHECK: Command = {
     const connected = await cluster();
     const home = namespaceOf(flags, connected.namespace);
     const look = () => lookAt(connected, flags.text("app"), home, clock);
+    // A wrong name must not look like success.
+    if (flags.text("app") !== undefined && !flags.isSet("pre")) await look().apps();
     let checked = await checkAll(look(), flags.isSet("pre"));
     while (isFound(checked, least) && clock.monotonicMs() < endMs) {
       await sleep(clock, Math.min(POLL_MS, endMs - clock.monotonicMs()));
@@ -61,7 +63,7 @@ export const CHECK: Command = {
 async function checkAll(look: Look, isBefore: boolean): Promise<Checked[]> {
   if (isBefore) return runChecks(BEFORE, look);
   const installed = await runChecks(INSTALLED, look);
-  if (installed.some(({ findings }) => findings.length > 0)) return installed;
+  if (isFound(installed, "error")) return installed;
   return [...installed, ...(await runChecks(RUNNING, look))];
 }
 

@@ -6,8 +6,7 @@ import type { KubeObject } from "../../kube/types.ts";
 /** An object of the mesh: its users write no secrets into it. Others' annotations may hold copies of anything. */
 export function ownObject(object: KubeObject): object {
   const { spec, status } = object as { readonly spec?: unknown; readonly status?: unknown };
-  const { annotations = {} } = object.metadata;
-  const own = Object.fromEntries(Object.entries(annotations).filter(([key]) => /^ctrlmesh\./.test(key)));
+  const own = Object.fromEntries(Object.entries(object.metadata.annotations ?? {}).filter(([key]) => /^ctrlmesh\./.test(key)));
   return { metadata: { ...identity(object), annotations: own }, spec, status };
 }
 

@@ -11,9 +11,10 @@ import {
   VIRTUAL_APPS,
 } from "../../api/resources.ts";
 import { errorMessage } from "../../base/errors.ts";
+import { plainText } from "../../base/plain-text.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Resource } from "../../kube/client/resource.ts";
-import { EVENTS, PODS } from "../../kube/client/resources.ts";
+import { EVENTS, type Event, PODS } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { askSidecarsOf } from "../apps/app-sidecars.ts";
 import { listApps } from "../apps/apps.ts";
@@ -46,20 +47,17 @@ export const BUG_REPORT: Command = {
       try {
         return await read();
       } catch (error) {
-        problems.push(`${what}: ${errorMessage(error)}`);
+        problems.push(plainText(`${what}: ${errorMessage(error)}`));
         return undefined;
       }
     };
     const objects: Record<string, unknown> = {};
     for (const resource of [...NAMESPACED, MANAGER_STATES as Resource<KubeObject>]) {
-      const list = await tried(resource.resource, () => connected.list(resource, resource.namespaced ? namespace : undefined));
-      objects[resource.kind] = list?.map(ownObject);
+      const list = () => connected.list(resource, resource.namespaced ? namespace : undefined);
+      objects[resource.kind] = await tried(resource.resource, async () => (await list()).map(ownObject));
     }
-    const pods = await tried("pods", () => connected.list(PODS, namespace, INJECTED_LABEL));
-    const events = await tried("events", () => connected.list(EVENTS, namespace));
-    const ofMesh = events?.filter(({ source, reportingComponent }) =>
-      /ctrlmesh/.test(source?.component ?? reportingComponent ?? ""),
-    );
+    const pods = await tried("pods", async () => (await connected.list(PODS, namespace, INJECTED_LABEL)).map(podFacts));
+    const events = await tried("events", async () => (await connected.list(EVENTS, namespace)).filter(isOfMesh).map(eventFacts));
     const apps = (await tried("apps", () => listApps(connected, namespace))) ?? [];
     const pages: Record<string, unknown> = {};
     for (const path of apps.length === 0 ? [] : PAGES)
@@ -70,15 +68,22 @@ export const BUG_REPORT: Command = {
       namespace,
       server: await tried("version", () => connected.read("/version")),
       objects,
-      pods: pods?.map(podFacts),
-      events: ofMesh?.map(({ metadata, involvedObject, type, reason, message, count, lastTimestamp }) => {
-        return { namespace: metadata.namespace, involvedObject, type, reason, message, count, lastTimestamp };
-      }),
+      pods,
+      events,
       sidecars: pages,
       problems,
     };
     output.document("BugReport", report);
     output.hint("no Secret was read. Names of namespaces, objects and images are in it: look at it before you send it");
-    return EXIT.ok;
+    const isEmpty = [...Object.values(objects), pods, events].every((part) => part === undefined);
+    return isEmpty ? EXIT.failed : EXIT.ok;
   },
 };
+
+function isOfMesh({ source, reportingComponent }: Event): boolean {
+  return /ctrlmesh/.test(source?.component ?? reportingComponent ?? "");
+}
+
+function eventFacts({ metadata: { namespace }, involvedObject, type, reason, message, count, lastTimestamp }: Event): object {
+  return { namespace, involvedObject, type, reason, message, count, lastTimestamp };
+}

@@ -67,6 +67,24 @@ describe("bug-report", () => {
     );
   });
 
+  it("has no credential that an error repeats, nor what else a server answers for its version", async () => {
+    const cli = startCli([movingApp()]);
+    const secrets = ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln", "hunter2", "opaque-bearer", "s3cr3t"];
+    const [jwt, password, bearer, key] = secrets;
+    cli.answers.set("/version", { major: "1", minor: "36", gitVersion: "v1.36.0", token: key });
+    cli.objects.filter = () => {
+      throw new Error(
+        `exec plugin: token ${jwt} refused, password="${password}", Authorization: Bearer ${bearer} (api_key: ${key})`,
+      );
+    };
+    const { stdout } = await cli.run("bug-report");
+    for (const secret of secrets) expect(stdout).not.toContain(secret);
+    expect(JSON.parse(stdout)).toMatchObject({
+      server: { gitVersion: "v1.36.0" },
+      problems: expect.arrayContaining([expect.stringContaining("exec plugin: token")]),
+    });
+  });
+
   it("ends with 1 if nothing could be read", async () => {
     const cli = startCli([]);
     cli.objects.filter = () => {

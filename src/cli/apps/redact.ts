@@ -30,6 +30,14 @@ export function podFacts({ metadata, spec, status }: Pod): object {
   };
 }
 
+/** An error may repeat what a credential plugin or a server has said. */
+export function withoutCredentials(text: string): string {
+  return text.replaceAll(
+    /\beyJ[\w-]+(?:\.[\w-]*)*|((?:bearer|basic|token|password|secret|key)["']?[ :=]+["']?)[^\s"',)]+/gi,
+    "$1...",
+  );
+}
+
 export function identity({
   metadata: { namespace, name, uid, generation, creationTimestamp, deletionTimestamp, labels },
 }: KubeObject) {

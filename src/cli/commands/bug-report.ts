@@ -18,7 +18,8 @@ import { EVENTS, type Event, PODS } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { askSidecarsOf } from "../apps/app-sidecars.ts";
 import { listApps } from "../apps/apps.ts";
-import { ownObject, podFacts } from "../apps/redact.ts";
+import { ownObject, podFacts, withoutCredentials } from "../apps/redact.ts";
+import { readAnswer } from "../cluster/read-answer.ts";
 import type { Call, Command } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { ALL_NAMESPACES, namespaceOf } from "../frame/flags.ts";
@@ -31,6 +32,13 @@ const NAMESPACED = [
   FAULT_INJECTIONS,
 ] as readonly Resource<KubeObject>[];
 const PAGES = ["/debug/snapshot", "/debug/policies", "/debug/plans"];
+
+const SERVER = z.object({
+  major: z.string(),
+  minor: z.string(),
+  gitVersion: z.string().optional(),
+  platform: z.string().optional(),
+});
 
 export const BUG_REPORT: Command = {
   name: "bug-report",
@@ -47,7 +55,7 @@ export const BUG_REPORT: Command = {
       try {
         return await read();
       } catch (error) {
-        problems.push(plainText(`${what}: ${errorMessage(error)}`));
+        problems.push(plainText(withoutCredentials(`${what}: ${errorMessage(error)}`)));
         return undefined;
       }
     };
@@ -66,7 +74,7 @@ export const BUG_REPORT: Command = {
       client: VERSION,
       time: new Date(clock.now()).toISOString(),
       namespace,
-      server: await tried("version", () => connected.read("/version")),
+      server: await tried("version", async () => readAnswer(SERVER, await connected.read("/version"), "/version")),
       objects,
       pods,
       events,

@@ -174,7 +174,7 @@ export const FAULTS: Check = {
       const active = conditions.find(({ type, status }) => type === "Active" && status === "True");
       if (active === undefined || mode !== "Enforce") return [];
       if (look.nowMs - Date.parse(active.lastTransitionTime) < LONG_FAULT_MS) return [];
-      const message = `injects faults since ${age(active.lastTransitionTime, look.nowMs)}: ${active.message}`;
+      const message = `has injected faults for ${age(active.lastTransitionTime, look.nowMs)}: ${active.message}`;
       return [{ severity: "warning", object, message, next, docs: "reference/faultinjection.md" }];
     }),
 };

@@ -38,7 +38,7 @@ export const CHECK: Command = {
     pre: { type: "boolean", help: "before the installation: can this cluster get the mesh" },
     app: { type: "string", value: "APP", help: "of the apps only this one, in the namespace of -n; default: all" },
     wait: { type: "string", value: "DURATION", help: "check again until nothing is found, for this long" },
-    "fail-on": { type: "string", value: "error|warning", help: "what ends with 2; default error" },
+    "fail-on": { type: "string", value: "error|warning", help: "from which severity on the exit code is 2; default error" },
   },
   async run({ flags, output, clock, cluster }: Call) {
     const least = leastSeverity(flags);

@@ -27,7 +27,7 @@ import { limitRule, resourceRule } from "../support/policies.ts";
 import { group, limit, objects, retained, snapshot, subset, table } from "../support/route-table.ts";
 import { runningPolicies } from "../support/running-policies.ts";
 
-const RUNS = Number(process.env.RUNS ?? 1_000);
+const RUNS = Number(process.env.RUNS ?? 2_000);
 const NAMESPACES = ["a", "b", "shop"];
 /** With the cluster scope, and the buckets of some cluster-scoped names. */
 const PLACES = ["", ...NAMESPACES];

@@ -6,13 +6,18 @@ import { text } from "node:stream/consumers";
 import { waitingClock } from "../base/clock.ts";
 import { connect } from "./cluster/connect.ts";
 import { failure } from "./frame/command.ts";
+import { EXIT } from "./frame/exit.ts";
 import { run } from "./run.ts";
 
 // A signal ends the process by way of its exit handlers, which end the kubectl processes that still run.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   process.on(signal, () => process.exit(128 + constants.signals[signal]));
-// The reader has what it wanted, as with `| head`.
-process.stdout.on("error", () => process.exit(0));
+process.stdout.on("error", ({ code: cause, message }: NodeJS.ErrnoException) => {
+  // The reader has what it wanted, as with `| head`.
+  if (cause === "EPIPE") process.exit(EXIT.ok);
+  process.stderr.write(`ctrlmesh: writing the output: ${message}\n`);
+  process.exit(EXIT.failed);
+});
 
 const code = await run(process.argv.slice(2), {
   streams: {
@@ -29,4 +34,6 @@ const code = await run(process.argv.slice(2), {
   },
 });
 // What still waits must not delay the end: only the output is waited for.
-process.stdout.write("", () => process.exit(code));
+process.stdout.write("", (error) => {
+  if (error === null || error === undefined) process.exit(code);
+});

@@ -109,8 +109,12 @@ async function completed(typed: readonly string[], world: World): Promise<readon
   const cluster = await world.connect(clusterOptions({ text: () => undefined, texts: () => [], isSet: () => false }));
   const named = typed[typed.findIndex((word) => word === "-n" || word === "--namespace") + 1];
   const isNamed = typed.includes("-n") || typed.includes("--namespace");
-  return (await listApps(cluster, isNamed ? named : cluster.namespace)).map(({ name }) => name);
+  const apps = await listApps(cluster, isNamed ? named : cluster.namespace);
+  return apps.map(({ name }) => name).filter((name) => PLAIN_NAME.test(name));
 }
+
+/** What a shell takes as it is. The name of a family may be any text: it can come from the owner that a child names. */
+const PLAIN_NAME = /^\w[\w.-]*$/;
 
 /** Undefined: the overview is wanted. */
 function commandOf(argv: readonly string[]): Command | undefined {

@@ -74,7 +74,9 @@ shop-0  403   4 ms  refused other-subset  delete configmaps team-a/web
   it("leaves out what is not asked for", async () => {
     const { stdout } = await cliWithPods().run("tap", "shop", "--refused", "-o", "json");
     expect(JSON.parse(stdout).items).toEqual([{ ...REFUSED, pod: "shop-0" }]);
-    expect((await cliWithPods().run("tap", "shop", "--verb", "watch")).stderr).toContain("no such request has ended meanwhile");
+    expect((await cliWithPods().run("tap", "shop", "--verb", "watch")).stderr).toContain(
+      "no such request has ended in this time",
+    );
   });
 
   it.each(["0s", "61s", "soon"])("refuses --for %s", async (time) => {

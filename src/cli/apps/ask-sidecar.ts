@@ -1,11 +1,14 @@
 // Asks the debug pages of a sidecar, over a forwarded port.
 import { z } from "zod";
 import { HEALTH_PORT } from "../../api/injected-pod.ts";
+import { isMeshError } from "../../base/errors.ts";
 import type { ObjectRef } from "../../kube/client/resource.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { failure, noAnswer } from "../frame/command.ts";
 
 const ANSWER_MS = 5_000;
+/** Far more than a page has. Ten pods may answer at once. */
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
 /** A debug page, with its query. */
 export interface Page<T> {
@@ -20,20 +23,42 @@ export interface Page<T> {
 export async function askSidecar<T>(cluster: Cluster, pod: ObjectRef, { path, schema, waitsMs = 0 }: Page<T>): Promise<T> {
   const port = await cluster.forward(pod, HEALTH_PORT);
   try {
-    const reply = await fetch(`${port.url}${path}`, { signal: AbortSignal.timeout(waitsMs + ANSWER_MS) }).catch(
-      (error: unknown) => {
-        throw noAnswer(`the sidecar of pod ${pod.name} does not answer`, error);
-      },
-    );
-    const text = await reply.text();
+    const reply = await fetched(`${port.url}${path}`, pod, waitsMs + ANSWER_MS);
+    const { text } = reply;
     if (reply.status === 404) throw failure(`the sidecar of pod ${pod.name} is older than this page: restart the pod`);
-    if (!reply.ok) throw failure(`the sidecar of pod ${pod.name} answers ${reply.status}: ${text.slice(0, 200)}`);
+    if (reply.status !== 200) throw failure(`the sidecar of pod ${pod.name} answers ${reply.status}: ${text.slice(0, 200)}`);
     const { data, success } = z.string().transform(parsed).pipe(schema).safeParse(text);
     if (!success) throw failure(`the sidecar of pod ${pod.name} gives an answer of another version`);
     return data;
   } finally {
     port.close();
   }
+}
+
+/** Redirects are not followed: a pod must not choose what this machine asks. */
+async function fetched(
+  url: string,
+  pod: ObjectRef,
+  timeoutMs: number,
+): Promise<{ readonly status: number; readonly text: string }> {
+  try {
+    const reply = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: "manual" });
+    return { status: reply.status, text: await boundedText(reply, pod) };
+  } catch (error) {
+    if (isMeshError(error, "COMMAND_FAILED")) throw error;
+    throw noAnswer(`the sidecar of pod ${pod.name} does not answer`, error);
+  }
+}
+
+async function boundedText({ body }: Response, pod: ObjectRef): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) throw failure(`the answer of the sidecar of pod ${pod.name} is longer than 32 MB`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 function parsed(text: string): unknown {

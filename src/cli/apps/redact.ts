@@ -6,8 +6,7 @@ import type { KubeObject } from "../../kube/types.ts";
 /** An object of the mesh: its users write no secrets into it. Others' annotations may hold copies of anything. */
 export function ownObject(object: KubeObject): object {
   const { spec, status } = object as { readonly spec?: unknown; readonly status?: unknown };
-  const { annotations = {} } = object.metadata;
-  const own = Object.fromEntries(Object.entries(annotations).filter(([key]) => /^ctrlmesh\./.test(key)));
+  const own = Object.fromEntries(Object.entries(object.metadata.annotations ?? {}).filter(([key]) => /^ctrlmesh\./.test(key)));
   return { metadata: { ...identity(object), annotations: own }, spec, status };
 }
 
@@ -29,6 +28,14 @@ export function podFacts({ metadata, spec, status }: Pod): object {
       lastState: Object.keys(lastState ?? {}),
     })),
   };
+}
+
+/** An error may repeat what a credential plugin or a server has said. */
+export function withoutCredentials(text: string): string {
+  return text.replaceAll(
+    /\beyJ[\w-]+(?:\.[\w-]*)*|((?:bearer|basic|token|password|secret|key)["']?[ :=]+["']?)[^\s"',)]+/gi,
+    "$1...",
+  );
 }
 
 export function identity({

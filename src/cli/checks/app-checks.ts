@@ -1,14 +1,15 @@
 // What the statuses of apps and policies say is wrong, and what somebody has left on.
 import type { Condition } from "../../api/conditions.ts";
 import { INJECTED_LABEL, PROXY_CONTAINER } from "../../api/injected-pod.ts";
-import type { PolicyStatus } from "../../api/policy-status.ts";
+import { type PolicyStatus, policyStatusSchema } from "../../api/policy-status.ts";
 import { CIRCUIT_BREAKERS, FAULT_INJECTIONS, TRAFFIC_POLICIES } from "../../api/resources.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { age } from "../apps/ages.ts";
-import { type FoundApp, pausedObjects } from "../apps/apps.ts";
-import { counted } from "../frame/output.ts";
+import { conditionOf, type FoundApp, pausedObjects } from "../apps/apps.ts";
+import { readFields } from "../apps/read-status.ts";
+import { counted, shellLine } from "../frame/output.ts";
 import type { Check, Finding, Look, Severity } from "./check.ts";
 
 /** A move that takes longer is worth a look. */
@@ -33,20 +34,37 @@ export const APPS: Check = {
 };
 
 function appFindings(app: FoundApp, nowMs: number): Finding[] {
-  const [object, next] = [titleOf(app), `ctrlmesh status ${app.name} -n ${app.namespace}`];
+  const [object, next] = [titleOf(app), shellLine(["ctrlmesh", "status", app.name, "-n", app.namespace])];
   if (app.status === undefined) {
     const message = "has no status: no manager has looked at it";
     return [{ severity: "error", object, message, next, docs: "troubleshooting.md#ctrlmeshnoleader" }];
   }
+  const unread = unreadFindings(object, app.unread, next, "reference/status.md");
   const bad = (app.status.conditions ?? []).filter((condition) => isBad(condition, nowMs));
   const others = bad.filter(({ type }) => type !== "Ready");
-  return (others.length > 0 ? others : bad).map(({ type, reason, message }) => ({
+  const found = (others.length > 0 ? others : bad).map(({ type, reason, message }) => ({
     severity: SEVERITY_OF[type] ?? "warning",
     object,
     message: `${type} is False (${reason}): ${message}`,
     next,
     docs: `reference/status.md#${reason.toLowerCase()}`,
   }));
+  return [...unread, ...(found.length > 0 ? found : unknownFindings(app, object, next))];
+}
+
+function unknownFindings(app: FoundApp, object: string, next: string): Finding[] {
+  const ready = conditionOf(app, "Ready");
+  if (ready?.status === "True" || ready?.status === "False") return [];
+  const why = ready === undefined ? "there is no condition Ready" : `${ready.reason}: ${ready.message}`;
+  const message = `it is not known whether it is ready (${why})`;
+  return [{ severity: "warning", object, message, next, docs: "reference/status.md" }];
+}
+
+/** What is wrong there may be in a field that cannot be read. */
+function unreadFindings(object: string, unread: readonly string[], next: string, docs: string): Finding[] {
+  if (unread.length === 0) return [];
+  const message = `its status cannot be read whole, since another version has written it: ${unread.join(", ")}`;
+  return [{ severity: "warning", object, message, next, docs }];
 }
 
 function isBad({ type, status, lastTransitionTime }: Condition, nowMs: number): boolean {
@@ -63,7 +81,7 @@ export const LEFT_ON: Check = {
       const isWarn = app.objects.some(({ spec }) =>
         [spec, spec?.route].some((part) => (part as { guard?: string } | undefined)?.guard === "Warn"),
       );
-      const resume = `ctrlmesh resume ${app.name} -n ${app.namespace}`;
+      const resume = shellLine(["ctrlmesh", "resume", app.name, "-n", app.namespace]);
       return [
         ...(pausedObjects(app).length === 0
           ? []
@@ -110,8 +128,11 @@ function imageOf({ spec }: Pod): string {
 }
 
 interface PolicyObject extends KubeObject {
-  readonly status?: PolicyStatus | undefined;
+  readonly status?: unknown;
 }
+
+/** What the checks read. */
+const POLICY_FIELDS = policyStatusSchema.pick({ conditions: true, targets: true, mode: true }).shape;
 
 const POLICY_RESOURCES = [TRAFFIC_POLICIES, CIRCUIT_BREAKERS, FAULT_INJECTIONS] as readonly Resource<PolicyObject>[];
 const ALERTS = "tasks/limit-traffic.md#alerts";
@@ -120,17 +141,18 @@ export const POLICIES: Check = {
   name: "policies",
   holds: "every policy is accepted and enforced",
   run: (look) =>
-    eachPolicy(look, POLICY_RESOURCES, (object, { conditions = [] }, next) =>
-      conditions
+    eachPolicy(look, POLICY_RESOURCES, (object, { conditions = [] }, next, unread) => [
+      ...unreadFindings(object, unread, next, ALERTS),
+      ...conditions
         .filter(({ type, status }) => status === "False" && (type === "Accepted" || type === "Synced"))
         .map(({ type, reason, message }) => ({
-          severity: type === "Accepted" ? "error" : "warning",
+          severity: type === "Accepted" ? ("error" as const) : ("warning" as const),
           object,
           message: `${type} is False (${reason}): ${message}`,
           next,
           docs: ALERTS,
         })),
-    ),
+    ]),
 };
 
 export const BREAKERS: Check = {
@@ -152,7 +174,7 @@ export const FAULTS: Check = {
       const active = conditions.find(({ type, status }) => type === "Active" && status === "True");
       if (active === undefined || mode !== "Enforce") return [];
       if (look.nowMs - Date.parse(active.lastTransitionTime) < LONG_FAULT_MS) return [];
-      const message = `injects faults since ${age(active.lastTransitionTime, look.nowMs)}: ${active.message}`;
+      const message = `has injected faults for ${age(active.lastTransitionTime, look.nowMs)}: ${active.message}`;
       return [{ severity: "warning", object, message, next, docs: "reference/faultinjection.md" }];
     }),
 };
@@ -161,14 +183,15 @@ export const FAULTS: Check = {
 async function eachPolicy(
   { cluster, namespace }: Look,
   resources: readonly Resource<PolicyObject>[],
-  findingsOf: (object: string, status: PolicyStatus, next: string) => readonly Finding[],
+  findingsOf: (object: string, status: PolicyStatus, next: string, unread: readonly string[]) => readonly Finding[],
 ): Promise<Finding[]> {
   const found = await Promise.all(
     resources.map(async (resource) => {
       const policies = await cluster.list(resource, namespace);
       return policies.flatMap(({ metadata, status }) => {
         const next = `kubectl describe ${resource.resource}.${resource.group} ${metadata.name} -n ${metadata.namespace}`;
-        return findingsOf(`${resource.kind} ${metadata.namespace}/${metadata.name}`, status ?? {}, next);
+        const read = readFields(POLICY_FIELDS, status);
+        return findingsOf(`${resource.kind} ${metadata.namespace}/${metadata.name}`, read.status ?? {}, next, read.unread);
       });
     }),
   );

@@ -119,7 +119,7 @@ describe("check", () => {
       },
       "warning",
       "faults",
-      /injects faults since 1d/,
+      /has injected faults for 1d/,
     ],
   ])("finds that %s", async (_what, parts, severity, check, message) => {
     const { code, findings } = await findingsOf(cliOfMesh(parts));

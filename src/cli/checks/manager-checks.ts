@@ -1,21 +1,18 @@
 // Whether the manager runs, leads, and can be called by the API server.
 import { X509Certificate } from "node:crypto";
+import { z } from "zod";
 import { KINDS } from "../../api/crd.ts";
-import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../../api/manager-state.ts";
+import { MANAGER_STATE_NAME } from "../../api/manager-state.ts";
 import { MANAGER_STATES } from "../../api/resources.ts";
 import { isMeshError } from "../../base/errors.ts";
 import { splitPem } from "../../base/pem.ts";
 import type { Resource } from "../../kube/client/resource.ts";
-import {
-  LEASES,
-  MUTATING_WEBHOOK_CONFIGURATIONS,
-  PODS,
-  VALIDATING_WEBHOOK_CONFIGURATIONS,
-  type ValidatingWebhook,
-} from "../../kube/client/resources.ts";
+import { LEASES, MUTATING_WEBHOOK_CONFIGURATIONS, PODS, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { age } from "../apps/ages.ts";
 import type { Cluster } from "../frame/cluster.ts";
+import { shellLine } from "../frame/output.ts";
+import { readAnswer } from "../frame/read-answer.ts";
 import type { Check, Finding } from "./check.ts";
 
 /** The Lease of the managers, and the name of the chart's webhook configurations (charts/ctrlmesh). */
@@ -25,10 +22,19 @@ const CONFIGURATIONS = [
   [VALIDATING_WEBHOOK_CONFIGURATIONS, "ctrlmesh-validation"],
 ] as const;
 
+/** What is read of answers and objects, which another version may have written. */
+const SERVED = z.object({ resources: z.array(z.object({ name: z.string() })) });
+const STATE = z.object({ namespace: z.string().optional(), endpoints: z.array(z.object({ name: z.string() })).optional() });
+const CONFIGURATION = z.object({
+  webhooks: z.array(z.object({ clientConfig: z.object({ caBundle: z.string().catch("") }).catch({ caBundle: "" }) })).nullish(),
+});
+
 const INSTALL = "tasks/install.md#install";
 const NO_LEADER = "troubleshooting.md#ctrlmeshnoleader";
 const WEBHOOKS = "reference/webhooks.md#troubleshooting";
 
+/** Clocks of machines differ. */
+const CLOCKS_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const CA_WARNING_MS = 72 * HOUR_MS;
 const CA_ERROR_MS = 24 * HOUR_MS;
@@ -47,8 +53,9 @@ export const KINDS_SERVED: Check = {
 };
 
 async function missingKinds(cluster: Cluster, group: string, kinds: readonly { readonly plural: string }[]): Promise<string[]> {
-  const served = await orNothing(cluster.read(`/apis/${group}/v1alpha1`));
-  const { resources = [] } = (served ?? {}) as { readonly resources?: readonly { readonly name: string }[] };
+  const path = `/apis/${group}/v1alpha1`;
+  const served = await orNothing(cluster.read(path));
+  const { resources } = served === undefined ? { resources: [] } : readAnswer(SERVED, served, path);
   const names = new Set(resources.map(({ name }) => name));
   return kinds.filter(({ plural }) => !names.has(plural)).map(({ plural }) => `${plural}.${group}`);
 }
@@ -68,7 +75,7 @@ export const LEADER: Check = {
         },
       ];
     const { namespace = "" } = state;
-    const next = `kubectl get pods,lease -n ${namespace}`;
+    const next = shellLine(["kubectl", "get", "pods,lease", "-n", namespace]);
     const lease = await orNothing(cluster.get(LEASES, { namespace, name: LEASE }));
     const { holderIdentity = "", renewTime, leaseDurationSeconds = 15 } = lease?.spec ?? {};
     if (holderIdentity === "")
@@ -82,9 +89,12 @@ export const LEADER: Check = {
         },
       ];
     const silentMs = nowMs - Date.parse(renewTime ?? "");
-    if (silentMs <= leaseDurationSeconds * 1_000) return [];
-    const message = `the leader ${holderIdentity} has not renewed its Lease for ${age(renewTime, nowMs)}`;
-    return [{ severity: "error", message, object: `Lease ${namespace}/${LEASE}`, next, docs: NO_LEADER }];
+    const isEarly = silentMs < -CLOCKS_MS;
+    if (!isEarly && silentMs <= leaseDurationSeconds * 1_000) return [];
+    const message = isEarly
+      ? `the leader ${holderIdentity} has renewed its Lease in the future, at ${renewTime}: its clock or that of this machine is wrong`
+      : `the leader ${holderIdentity} has not renewed its Lease for ${age(renewTime, nowMs)}`;
+    return [{ severity: isEarly ? "warning" : "error", message, object: `Lease ${namespace}/${LEASE}`, next, docs: NO_LEADER }];
   },
 };
 
@@ -103,7 +113,8 @@ export const REPLICAS: Check = {
         ? "no manager is ready"
         : "one manager is ready: while it is replaced, no pod is injected and nothing moves";
     const severity = ready.length === 0 ? "error" : "warning";
-    return [{ severity, message, next: `kubectl get pods -n ${namespace || "ctrlmesh-system"}`, docs: NO_LEADER }];
+    const next = shellLine(["kubectl", "get", "pods", "-n", namespace || "ctrlmesh-system"]);
+    return [{ severity, message, next, docs: NO_LEADER }];
   },
 };
 
@@ -113,7 +124,7 @@ export const WEBHOOK_CONFIGURATIONS: Check = {
   async run({ cluster }) {
     const found = await Promise.all(
       CONFIGURATIONS.map(async ([resource, name]): Promise<Finding[]> => {
-        const webhooks = await entriesOf(cluster, resource, name);
+        const webhooks = await bundlesOf(cluster, resource, name);
         const object = `${resource.kind} ${name}`;
         if (webhooks === undefined)
           return [
@@ -147,9 +158,10 @@ export const WEBHOOK_CA: Check = {
   async run({ cluster, nowMs }) {
     const found = await Promise.all(
       CONFIGURATIONS.map(async ([resource, name]): Promise<Finding[]> => {
-        const webhooks = (await entriesOf(cluster, resource, name)) ?? [];
+        const webhooks = (await bundlesOf(cluster, resource, name)) ?? [];
         const object = `${resource.kind} ${name}`;
-        const lastMs = Math.max(...webhooks.flatMap(({ clientConfig: { caBundle = "" } }) => endsOf(caBundle)));
+        // The API server trusts each certificate of a bundle. The webhook whose bundle ends first fails first.
+        const lastMs = Math.min(...webhooks.map((caBundle) => Math.max(...endsOf(caBundle))));
         const leftMs = lastMs - nowMs;
         if (webhooks.length === 0 || leftMs > CA_WARNING_MS) return [];
         const when = Number.isFinite(lastMs) ? `ends at ${new Date(lastMs).toISOString()}` : "cannot be read";
@@ -161,13 +173,12 @@ export const WEBHOOK_CA: Check = {
   },
 };
 
-async function entriesOf(
-  cluster: Cluster,
-  resource: Resource<KubeObject>,
-  name: string,
-): Promise<readonly ValidatingWebhook[] | undefined> {
+/** The caBundle of each webhook; "" for none. */
+async function bundlesOf(cluster: Cluster, resource: Resource<KubeObject>, name: string): Promise<readonly string[] | undefined> {
   const object = await orNothing(cluster.get(resource, { name }));
-  return object && ((object as { readonly webhooks?: readonly ValidatingWebhook[] }).webhooks ?? []);
+  if (object === undefined) return undefined;
+  const { webhooks } = readAnswer(CONFIGURATION, object, `${resource.kind} ${name}`);
+  return (webhooks ?? []).map(({ clientConfig }) => clientConfig.caBundle);
 }
 
 /** When the certificates in a bundle end. */
@@ -181,8 +192,10 @@ function endsOf(bundle: string): number[] {
   });
 }
 
-async function managerState(cluster: Cluster): Promise<ManagerStateStatus | undefined> {
-  return (await orNothing(cluster.get(MANAGER_STATES, { name: MANAGER_STATE_NAME })))?.status;
+async function managerState(cluster: Cluster): Promise<z.output<typeof STATE> | undefined> {
+  const state = await orNothing(cluster.get(MANAGER_STATES, { name: MANAGER_STATE_NAME }));
+  if (state?.status === undefined) return undefined;
+  return readAnswer(STATE, state.status, `status of ManagerState ${MANAGER_STATE_NAME}`);
 }
 
 /** Undefined if there is no such object. */

@@ -1,7 +1,8 @@
 // Whether a cluster can get the mesh, before it is installed.
-
+import { z } from "zod";
 import { KRUISE_GROUP, KUSIONSTACK_GROUP } from "../../api/kind.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS } from "../../kube/client/resources.ts";
+import { readAnswer } from "../frame/read-answer.ts";
 import type { Check } from "./check.ts";
 
 /** As Chart.yaml (test/docs/cli.test.ts). */
@@ -9,11 +10,14 @@ export const LEAST_MINOR = 30;
 
 const REQUIREMENTS = "tasks/install.md#requirements";
 
+/** Providers add to the minor version: "30+". */
+const SERVER = z.object({ major: z.string().regex(/^\d/), minor: z.string().regex(/^\d/) });
+
 export const SERVER_VERSION: Check = {
   name: "kubernetes",
   holds: `the API server is version 1.${LEAST_MINOR} or later`,
   async run({ cluster }) {
-    const { major = "", minor = "" } = (await cluster.read("/version")) as { readonly major?: string; readonly minor?: string };
+    const { major, minor } = readAnswer(SERVER, await cluster.read("/version"), "/version");
     const isOld = major === "1" && Number.parseInt(minor, 10) < LEAST_MINOR;
     if (!isOld) return [];
     return [

@@ -9,6 +9,7 @@ import { StatusError } from "../../kube/status.ts";
 import { loadConnection } from "../../runtime/kubeconfig.ts";
 import type { Cluster, ClusterOptions } from "../frame/cluster.ts";
 import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
+import { readAnswer } from "../frame/read-answer.ts";
 import { rawReads } from "./raw-cluster.ts";
 
 const REVIEW = z.object({ status: z.object({ allowed: z.boolean() }) });
@@ -35,7 +36,8 @@ export async function directCluster({ kubeconfig, context, as, requestTimeoutMs 
       const spec = { resourceAttributes: { verb, resource, group } };
       const body = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", spec };
       const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-      return REVIEW.parse(await bounded((signal) => client.request({ method: "POST", path, body, signal }))).status.allowed;
+      const review = await bounded((signal) => client.request({ method: "POST", path, body, signal }));
+      return readAnswer(REVIEW, review, path).status.allowed;
     },
     async patch(resource, ref, patch, dryRun) {
       const options = dryRun ? { dryRun: true } : {};

@@ -5,6 +5,7 @@ import { collectionPath, formatQuery, objectPath } from "../../kube/client/resou
 import type { KubeObject } from "../../kube/types.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { failure } from "../frame/command.ts";
+import { readAnswer } from "../frame/read-answer.ts";
 
 const PAGE = 500;
 /** 5 million objects: a server that gives the same page for ever ends here. */
@@ -22,7 +23,7 @@ export function rawReads(raw: (path: string) => Promise<unknown>): Pick<Cluster,
     read: raw,
     async get<T extends KubeObject>(...[resource, ref]: Parameters<Cluster["get"]>) {
       const path = objectPath(resource, ref);
-      return read(OBJECT, await raw(path), path) as unknown as T;
+      return readAnswer(OBJECT, await raw(path), path) as unknown as T;
     },
     async list<T extends KubeObject>(...[resource, namespace, labelSelector]: Parameters<Cluster["list"]>) {
       const found: T[] = [];
@@ -30,7 +31,7 @@ export function rawReads(raw: (path: string) => Promise<unknown>): Pick<Cluster,
       let next: string | undefined;
       for (let pages = 0; pages < MAX_PAGES; pages++) {
         const query = formatQuery({ limit: PAGE, labelSelector, continue: next });
-        const page = read(LIST, await raw(`${path}${query}`), path);
+        const page = readAnswer(LIST, await raw(`${path}${query}`), path);
         for (const item of page.items) found.push(item as unknown as T);
         next = page.metadata?.continue || undefined;
         if (next === undefined) return found;
@@ -38,10 +39,4 @@ export function rawReads(raw: (path: string) => Promise<unknown>): Pick<Cluster,
       throw failure(`reading ${path}: the list does not end`);
     },
   };
-}
-
-function read<T>(schema: z.ZodType<T>, answer: unknown, path: string): T {
-  const { data, success } = schema.safeParse(answer);
-  if (success) return data;
-  throw failure(`reading ${path}: the answer is none of an API server of Kubernetes`);
 }

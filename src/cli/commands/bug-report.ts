@@ -11,16 +11,18 @@ import {
   VIRTUAL_APPS,
 } from "../../api/resources.ts";
 import { errorMessage } from "../../base/errors.ts";
+import { plainText } from "../../base/plain-text.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Resource } from "../../kube/client/resource.ts";
-import { EVENTS, PODS } from "../../kube/client/resources.ts";
+import { EVENTS, type Event, PODS } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { askSidecarsOf } from "../apps/app-sidecars.ts";
 import { listApps } from "../apps/apps.ts";
-import { ownObject, podFacts } from "../apps/redact.ts";
+import { ownObject, podFacts, withoutCredentials } from "../apps/redact.ts";
 import type { Call, Command } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { ALL_NAMESPACES, namespaceOf } from "../frame/flags.ts";
+import { readAnswer } from "../frame/read-answer.ts";
 
 const NAMESPACED = [
   VIRTUAL_APPS,
@@ -30,6 +32,13 @@ const NAMESPACED = [
   FAULT_INJECTIONS,
 ] as readonly Resource<KubeObject>[];
 const PAGES = ["/debug/snapshot", "/debug/policies", "/debug/plans"];
+
+const SERVER = z.object({
+  major: z.string(),
+  minor: z.string(),
+  gitVersion: z.string().optional(),
+  platform: z.string().optional(),
+});
 
 export const BUG_REPORT: Command = {
   name: "bug-report",
@@ -46,20 +55,17 @@ export const BUG_REPORT: Command = {
       try {
         return await read();
       } catch (error) {
-        problems.push(`${what}: ${errorMessage(error)}`);
+        problems.push(plainText(withoutCredentials(`${what}: ${errorMessage(error)}`)));
         return undefined;
       }
     };
     const objects: Record<string, unknown> = {};
     for (const resource of [...NAMESPACED, MANAGER_STATES as Resource<KubeObject>]) {
-      const list = await tried(resource.resource, () => connected.list(resource, resource.namespaced ? namespace : undefined));
-      objects[resource.kind] = list?.map(ownObject);
+      const list = () => connected.list(resource, resource.namespaced ? namespace : undefined);
+      objects[resource.kind] = await tried(resource.resource, async () => (await list()).map(ownObject));
     }
-    const pods = await tried("pods", () => connected.list(PODS, namespace, INJECTED_LABEL));
-    const events = await tried("events", () => connected.list(EVENTS, namespace));
-    const ofMesh = events?.filter(({ source, reportingComponent }) =>
-      /ctrlmesh/.test(source?.component ?? reportingComponent ?? ""),
-    );
+    const pods = await tried("pods", async () => (await connected.list(PODS, namespace, INJECTED_LABEL)).map(podFacts));
+    const events = await tried("events", async () => (await connected.list(EVENTS, namespace)).filter(isOfMesh).map(eventFacts));
     const apps = (await tried("apps", () => listApps(connected, namespace))) ?? [];
     const pages: Record<string, unknown> = {};
     for (const path of apps.length === 0 ? [] : PAGES)
@@ -68,17 +74,24 @@ export const BUG_REPORT: Command = {
       client: VERSION,
       time: new Date(clock.now()).toISOString(),
       namespace,
-      server: await tried("version", () => connected.read("/version")),
+      server: await tried("version", async () => readAnswer(SERVER, await connected.read("/version"), "/version")),
       objects,
-      pods: pods?.map(podFacts),
-      events: ofMesh?.map(({ metadata, involvedObject, type, reason, message, count, lastTimestamp }) => {
-        return { namespace: metadata.namespace, involvedObject, type, reason, message, count, lastTimestamp };
-      }),
+      pods,
+      events,
       sidecars: pages,
       problems,
     };
     output.document("BugReport", report);
     output.hint("no Secret was read. Names of namespaces, objects and images are in it: look at it before you send it");
-    return EXIT.ok;
+    const isEmpty = [...Object.values(objects), pods, events].every((part) => part === undefined);
+    return isEmpty ? EXIT.failed : EXIT.ok;
   },
 };
+
+function isOfMesh({ source, reportingComponent }: Event): boolean {
+  return /ctrlmesh/.test(source?.component ?? reportingComponent ?? "");
+}
+
+function eventFacts({ metadata: { namespace }, involvedObject, type, reason, message, count, lastTimestamp }: Event): object {
+  return { namespace, involvedObject, type, reason, message, count, lastTimestamp };
+}

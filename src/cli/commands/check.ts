@@ -38,7 +38,7 @@ export const CHECK: Command = {
     pre: { type: "boolean", help: "before the installation: can this cluster get the mesh" },
     app: { type: "string", value: "APP", help: "of the apps only this one, in the namespace of -n; default: all" },
     wait: { type: "string", value: "DURATION", help: "check again until nothing is found, for this long" },
-    "fail-on": { type: "string", value: "error|warning", help: "what ends with 2; default error" },
+    "fail-on": { type: "string", value: "error|warning", help: "from which severity on the exit code is 2; default error" },
   },
   async run({ flags, output, clock, cluster }: Call) {
     const least = leastSeverity(flags);
@@ -46,6 +46,8 @@ export const CHECK: Command = {
     const connected = await cluster();
     const home = namespaceOf(flags, connected.namespace);
     const look = () => lookAt(connected, flags.text("app"), home, clock);
+    // A wrong name must not look like success.
+    if (flags.text("app") !== undefined && !flags.isSet("pre")) await look().apps();
     let checked = await checkAll(look(), flags.isSet("pre"));
     while (isFound(checked, least) && clock.monotonicMs() < endMs) {
       await sleep(clock, Math.min(POLL_MS, endMs - clock.monotonicMs()));
@@ -61,7 +63,7 @@ export const CHECK: Command = {
 async function checkAll(look: Look, isBefore: boolean): Promise<Checked[]> {
   if (isBefore) return runChecks(BEFORE, look);
   const installed = await runChecks(INSTALLED, look);
-  if (installed.some(({ findings }) => findings.length > 0)) return installed;
+  if (isFound(installed, "error")) return installed;
   return [...installed, ...(await runChecks(RUNNING, look))];
 }
 

@@ -3,8 +3,13 @@ import { type Call, type Command, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = {
+  // Not with compgen -W, which runs the commands that its words contain.
   bash: `_ctrlmesh() {
-  COMPREPLY=($(compgen -W "$(ctrlmesh __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  local word typed="\${COMP_WORDS[COMP_CWORD]}"
+  COMPREPLY=()
+  while IFS= read -r word; do
+    if [[ $word == "$typed"* ]]; then COMPREPLY+=("$word"); fi
+  done <<< "$(ctrlmesh __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)"
 }
 complete -o default -F _ctrlmesh ctrlmesh
 `,

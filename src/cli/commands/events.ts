@@ -26,7 +26,11 @@ export const EVENT_LIST: Command = {
       ...pods.map(({ metadata }) => `Pod ${metadata.name}`),
     ]);
     const own = events.filter((event) => subjects.has(subjectOf(event))).sort((a, b) => timeOf(a).localeCompare(timeOf(b)));
-    const rows = own.map((event) => [age(timeOf(event), clock.now()), event.type, event.reason, subjectOf(event), event.message]);
+    const rows = own.map((event) => {
+      // The API server leaves out what is empty.
+      const { type = "-", reason = "-", message = "" }: Partial<Event> = event;
+      return [age(timeOf(event), clock.now()), type, reason, subjectOf(event), message];
+    });
     output.data(
       "EventList",
       { items: own },

@@ -20,8 +20,8 @@ export const EXPLAIN_OWNER: Command = {
     resource: { type: "string", value: "RESOURCE.GROUP", help: "for rules that name resources, for example deployments.apps" },
   },
   async run({ args: [target], flags, output, cluster }: Call) {
-    if (target === undefined) throw usageError("name a namespace");
-    const namespace = target.replace(/^(ns|namespace|namespaces)\//, "");
+    const namespace = target?.replace(/^(ns|namespace|namespaces)\//, "") ?? "";
+    if (namespace === "") throw usageError("name a namespace");
     const connected = await cluster();
     const home = namespaceOf(flags, connected.namespace);
     const app = flags.text("app");

@@ -45,7 +45,7 @@ export const EXPLAIN_REQUEST: Command = {
     const { subset, version, request = "", decision, reason, code, message, steps } = answer;
     const who = subset === undefined ? `pod ${ref.name}` : `pod ${ref.name} (subset ${subset}, route ${version})`;
     const verdict = [decision, ...(code === undefined ? [] : [`with ${code}`]), ...(reason === undefined ? [] : [`(${reason})`])];
-    output.data("RequestExplanation", { pod: ref, ...answer, steps: steps.first }, [
+    output.data("RequestExplanation", { ...answer, pod: ref, steps: steps.first }, [
       `${who}: ${request}`,
       `  ${verdict.join(" ")}: ${message}`,
       ...columns(
@@ -59,8 +59,13 @@ export const EXPLAIN_REQUEST: Command = {
 
 async function queryOf(cluster: Cluster, verb: string, target: string, flags: FlagValues): Promise<URLSearchParams> {
   const callers = { userAgent: flags.text("user-agent") ?? "", user: flags.text("user") ?? "" };
-  if (target.startsWith("/")) return new URLSearchParams({ verb, path: target, ...callers });
-  const [typed = "", name = ""] = target.split("/");
+  if (target.startsWith("/")) {
+    const meant = ["in", "subresource"].find((flag) => flags.text(flag) !== undefined);
+    if (meant !== undefined) throw usageError(`--${meant}: a path has it already: ${target}`);
+    return new URLSearchParams({ verb, path: target, ...callers });
+  }
+  const [typed = "", name = "", ...more] = target.split("/");
+  if (more.length > 0) throw usageError(`"${target}" is no RESOURCE/NAME; a subresource is named with --subresource`);
   const { group, version, resource, isNamespaced } = await findResource(cluster, typed);
   const namespace = flags.text("in") ?? "";
   if (namespace !== "" && !isNamespaced) throw usageError(`--in: objects of ${resource} have no namespace`);

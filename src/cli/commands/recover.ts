@@ -13,9 +13,10 @@ export const RECOVER: Command = {
   summary: "closes the open breakers of a CircuitBreaker",
   flags: DRY_RUN,
   async run({ args: [name], flags, output, clock, cluster }: Call) {
-    if (name === undefined) throw usageError("name a CircuitBreaker");
+    const breaker = name?.replace(/^(cbk|circuitbreakers?)\//, "") ?? "";
+    if (breaker === "") throw usageError("name a CircuitBreaker");
     const connected = await cluster();
-    const ref = { namespace: namespaceOf(flags, connected.namespace), name: name.replace(/^(cbk|circuitbreakers?)\//, "") };
+    const ref = { namespace: namespaceOf(flags, connected.namespace), name: breaker };
     const isDry = flags.isSet("dry-run");
     // Any new text closes them.
     const value = new Date(clock.now()).toISOString();

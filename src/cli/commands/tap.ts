@@ -32,7 +32,7 @@ export const TAP: Command = {
       { items: requests },
       rows.length === 0 ? [] : columns([["POD", "CODE", "TIME", "DECISION", "REQUEST"], ...rows]),
     );
-    if (rows.length === 0) output.hint("no such request has ended meanwhile");
+    if (rows.length === 0) output.hint("no such request has ended in this time");
     return EXIT.ok;
   },
 };

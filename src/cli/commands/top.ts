@@ -25,7 +25,7 @@ export const TOP: Command = {
       { items },
       rows.length === 0 ? [] : columns([["REQUESTS", "REFUSED", "MEDIAN", "PODS", "REQUEST"], ...rows]),
     );
-    if (rows.length === 0) call.output.hint("no request has ended meanwhile");
+    if (rows.length === 0) call.output.hint("no request has ended in this time");
     return EXIT.ok;
   },
 };

@@ -23,8 +23,10 @@ export interface Output {
 }
 
 export function createOutput({ out, err }: Streams, isJson: boolean): Output {
-  const document = (kind: string, object: object) =>
-    out(`${JSON.stringify({ apiVersion: CLI_VERSION, kind, ...object }, null, 2)}\n`);
+  const document = (kind: string, object: object) => {
+    const head = { apiVersion: CLI_VERSION, kind };
+    out(`${escaped(JSON.stringify({ ...head, ...object, ...head }, null, 2))}\n`);
+  };
   return {
     document,
     script: out,
@@ -36,6 +38,13 @@ export function createOutput({ out, err }: Streams, isJson: boolean): Output {
   };
 }
 
+/** JSON leaves some characters as they are that drive a terminal or change the order of its text. */
+function escaped(json: string): string {
+  return json.replaceAll(/[\u007f-\u009f\u2028\u2029\p{Cf}]/gu, (text) =>
+    Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
+  );
+}
+
 export function oneLine(text: string): string {
   return plainText(text, MAX_LINE);
 }
@@ -45,8 +54,9 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Rows as columns of equal width. The last column is not padded. */
-export function columns(rows: readonly (readonly string[])[], indent = ""): string[] {
+/** Rows as columns of equal width. The last column is not padded, and may be long; one long cell would widen every row. */
+export function columns(texts: readonly (readonly string[])[], indent = ""): string[] {
+  const rows = texts.map((row) => row.map((cell, at) => (at === row.length - 1 ? cell : plainText(cell))));
   const widths: number[] = [];
   for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
   return rows.map(

@@ -3,13 +3,17 @@
 // the configs of a family in one file.
 import type { AppStatus } from "../../api/app-status.ts";
 import { formatProblem } from "../../api/problems.ts";
+import { fieldAt } from "../../api/rule.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { App, EditVerdict, Source, SourceObject } from "../../manager/apps/app.ts";
 import { type NamespaceFacts, namespaceFacts, type RouteSpec } from "../../manager/apps/compile/route-spec.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
-import { counted } from "../frame/output.ts";
+import { readStatus } from "../apps/read-status.ts";
+import { counted, shellLine } from "../frame/output.ts";
 import { type Move, movedNamespaces } from "./moved-namespaces.ts";
+
+type Texts = Readonly<Record<string, string>>;
 
 export interface World {
   readonly namespaces: readonly KubeObject[];
@@ -59,8 +63,13 @@ function labelled(namespaces: readonly KubeObject[], edited: readonly KubeObject
     const labels = labelsOf.get(metadata.name);
     return labels === undefined
       ? namespace
-      : { ...namespace, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } } };
+      : { ...namespace, metadata: { ...metadata, labels: applied(metadata.labels, labels) } };
   });
+}
+
+/** A text that is null takes the stored one away. */
+function applied(stored: Texts | undefined, file: Texts | null | undefined): Texts {
+  return Object.fromEntries(Object.entries({ ...stored, ...file }).filter(([, text]) => text !== null));
 }
 
 /** @param all also the apps that no file edits, as far as the labels of namespaces decide there */
@@ -112,7 +121,7 @@ function edited(old: SourceObject | undefined, file: SourceObject): SourceObject
   if (old === undefined) return sent;
   const isSame = isDeepEqual(specOf(old), specOf(file));
   const generation = (old.metadata.generation ?? 1) + (isSame ? 0 : 1);
-  const annotations = { ...old.metadata.annotations, ...file.metadata.annotations };
+  const annotations = applied(old.metadata.annotations, file.metadata.annotations);
   const metadata = { ...old.metadata, ...file.metadata, annotations, generation };
   return { ...sent, metadata, ...(old.status !== undefined && { status: old.status }) };
 }
@@ -158,17 +167,31 @@ function notesOf(before: App | undefined, after: App | undefined, moves: readonl
   if (spec.isPaused) return [`is paused by ${after.words.pausedField}: nothing moves until it goes on`];
   if (moves.length === 0) return [];
   const { maxMovingPercent: limit } = spec;
+  const { status: stored } = readStatus(before.object.status);
   const moving = moves.reduce((sum, { namespaces }) => sum + namespaces.length, 0);
   const isOver = limit !== undefined && moving * 100 > limit * total;
   return [
     ...(isOver
-      ? [
-          `is above ${after.words.maxMovingField} (${limit}): nothing moves until: ctrlmesh confirm ${after.ref.name} -n ${after.ref.namespace}`,
-        ]
+      ? [`is above ${after.words.maxMovingField} (${limit}): nothing moves until: ${commandFor("confirm", after)}`]
       : []),
-    ...(spec.retainsLosses ? [restartText(moves, before.object.status)] : []),
-    ...(isMoving(before.object.status) ? ["a move is running: the plan begins at what the stored spec asks for"] : []),
+    ...pauseNotes(before, after),
+    ...(spec.retainsLosses ? [restartText(moves, stored)] : []),
+    ...(isMoving(stored) ? ["a move is running: the plan begins at what the stored spec asks for"] : []),
   ];
+}
+
+/** `kubectl apply` keeps a field that somebody else has set, and that the file does not name. */
+function pauseNotes(before: App, after: App): string[] {
+  const { pausedField } = after.words;
+  const isNamed = after.objects.some((object) => fieldAt(object, ...pausedField.split(".")) === false);
+  if (before.spec?.isPaused !== true || isNamed) return [];
+  return [
+    `is paused now: if the files that were applied before have no ${pausedField}, it stays, and nothing moves until: ${commandFor("resume", after)}`,
+  ];
+}
+
+function commandFor(command: string, { ref }: App): string {
+  return shellLine(["ctrlmesh", command, ref.name, "-n", ref.namespace]);
 }
 
 function restartText(moves: readonly Move[], status: AppStatus | undefined): string {

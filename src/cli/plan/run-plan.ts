@@ -1,4 +1,5 @@
 // What `ctrlmesh plan` reads, and what it prints.
+import { z } from "zod";
 import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../api/resources.ts";
 import { isMeshError } from "../../base/errors.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
@@ -13,6 +14,9 @@ import { columns, counted } from "../frame/output.ts";
 import { type PlannedApp, planEdits, type World } from "./plan-edits.ts";
 import { managerSources } from "./sources.ts";
 
+const TEXTS = z.record(z.string(), z.string().nullable()).nullish();
+const METADATA = z.object({ labels: TEXTS, annotations: TEXTS });
+
 /** The most names of namespaces in a line. */
 const MAX_NAMES = 3;
 
@@ -23,8 +27,8 @@ export async function runPlan(files: readonly string[], { flags, output, readFil
   const connected = await cluster();
   const edits = editsOf(objects, namespaceOf(flags, connected.namespace));
   const apps = planEdits(await readWorld(connected, edits), edits);
-  if (apps.length === 0) throw failure("no file has an app of Controller Mesh or a Namespace: is it the right one?");
-  output.data("Plan", { apps }, apps.flatMap(linesOf));
+  const lines = apps.length === 0 ? ["nothing moves: no app goes by the labels of namespaces"] : apps.flatMap(linesOf);
+  output.data("Plan", { apps }, lines);
   output.hint("computed here, from the objects in the cluster and the rules of this version of ctrlmesh");
   if (apps.some(({ problems }) => problems.length > 0)) return EXIT.failed;
   return apps.some(({ moves }) => moves.length > 0) ? EXIT.findings : EXIT.ok;
@@ -38,18 +42,35 @@ function objectsIn(file: string, text: string): readonly FileObject[] {
 }
 
 function editsOf(objects: readonly FileObject[], home: string): World {
-  const unnamed = objects.find(({ metadata }) => typeof metadata?.name !== "string");
-  if (unnamed !== undefined) throw failure(`${titleOf(unnamed)}: metadata.name must be set`);
   const ofKind = (kind: string) =>
-    objects.filter((object) => isOurs(object) && object.kind === kind).map((object) => inNamespace(object, home));
+    objects.filter((object) => isApp(object) && object.kind === kind).map((object) => inNamespace(object, home));
+  const planned = objects.filter((object) => isApp(object) || isNamespace(object));
+  if (planned.length === 0) throw failure("no file has an app of Controller Mesh or a Namespace: is it the right one?");
+  for (const object of planned) checkMetadata(object);
   const [virtualApps, families] = managerSources();
   return {
-    namespaces: objects.filter(({ kind, apiVersion }) => kind === "Namespace" && apiVersion === "v1") as KubeObject[],
+    namespaces: objects.filter(isNamespace) as KubeObject[],
     objects: new Map<Source, SourceObject[]>([
       [virtualApps, ofKind(VIRTUAL_APPS.kind)],
       [families, ofKind(SHARDING_CONFIGS.kind)],
     ]),
   };
+}
+
+function isApp(object: FileObject): boolean {
+  return isOurs(object) && [VIRTUAL_APPS, SHARDING_CONFIGS].some(({ kind }) => kind === object.kind);
+}
+
+function isNamespace({ kind, apiVersion }: FileObject): boolean {
+  return kind === "Namespace" && apiVersion === "v1";
+}
+
+/** What is read of it before the rules of the manager are asked. */
+function checkMetadata(object: FileObject): void {
+  if (typeof object.metadata?.name !== "string") throw failure(`${titleOf(object)}: metadata.name must be set`);
+  const { error } = METADATA.safeParse(object.metadata);
+  const [field] = error?.issues[0]?.path ?? [];
+  if (field !== undefined) throw failure(`${titleOf(object)}: metadata.${String(field)} must have a text for each name`);
 }
 
 function inNamespace(object: FileObject, home: string): SourceObject {

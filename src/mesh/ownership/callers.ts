@@ -34,6 +34,7 @@ export function matchesAgent(pattern: string, userAgent: string): boolean {
   return from <= userAgent.length - tail.length;
 }
 
-function defaultOnly({ subset, callers }: CallerRules): readonly string[] {
+/** The patterns of the user agents that this subset does not serve. */
+export function defaultOnly({ subset, callers }: CallerRules): readonly string[] {
   return subset === DEFAULT_SUBSET ? [] : callers.defaultOnlyUserAgents;
 }

@@ -1,5 +1,5 @@
 // The stages "caller", "lock" and "lock-gate" of an explanation.
-import { excludedBy } from "../../mesh/ownership/callers.ts";
+import { defaultOnly, excludedBy } from "../../mesh/ownership/callers.ts";
 import { lockNameFor } from "../../mesh/ownership/lock.ts";
 import { excludedText } from "../../mesh/ownership/words.ts";
 import { isResourceCall } from "../call/call.ts";
@@ -11,6 +11,8 @@ import { foreignLock } from "../outbound/election/lock-object.ts";
 import type { Walk } from "./walk.ts";
 
 export function explainCaller({ call, enforced: { snapshot }, say }: Walk): void {
+  if (call.headers["user-agent"] === "" && defaultOnly(snapshot).length > 0)
+    say("some user agents are served by the default subset only, and none is named here");
   const rule = excludedBy(snapshot, call.headers["user-agent"] ?? "");
   if (rule === undefined) return;
   call.record.excludedBy = rule;

@@ -1,5 +1,6 @@
 // The stages "faults" and "limits" of an explanation. Nothing is drawn or charged.
 import type { Random } from "../../base/clock.ts";
+import type { LimitRule, RuleOrigin } from "../../policy/policy.ts";
 import { isLeaseIn, type PolicyRequest, policyRequestOf } from "../../policy/policy-request.ts";
 import { faultRefusal } from "../outbound/fault.ts";
 import { limitRefusal } from "../outbound/limit.ts";
@@ -20,7 +21,9 @@ export function explainFaults(walk: Walk, { policies }: ExplainPolicies): void {
       ...(abort === undefined ? [] : [`answers ${abort.percent} % with ${abort.status}`]),
     ];
     walk.say(`${nameOfRule(origin)} ${parts.join(" and ")}${mode === "Enforce" ? "" : ` (mode ${mode}: it only counts)`}`);
-    if (mode === "Enforce" && abort !== undefined && abort.percent >= 100) throw faultRefusal(walk.call, rule, abort.status);
+    if (mode !== "Enforce" || abort === undefined || abort.percent < 100) continue;
+    if (isByUser(walk, rule)) dependsOn(walk, byUserText(origin));
+    else throw faultRefusal(walk.call, rule, abort.status);
   }
 }
 
@@ -32,8 +35,21 @@ export function explainLimits(walk: Walk, { policies, random }: ExplainPolicies)
     walk.say(`${nameOfRule(rule.origin)} ${decision.kind === "pass" ? "lets it pass" : "refuses it"}${shadow}`);
   }
   if (refused === undefined) return;
+  if (isByUser(walk, refused.rule)) {
+    dependsOn(walk, byUserText(refused.rule.origin));
+    return;
+  }
   if (!countsDeletes(refused.rule)) throw limitRefusal(walk.call, refused, random);
   dependsOn(walk, `${nameOfRule(refused.rule.origin)}: how many objects there are decides`);
+}
+
+/** True if the rule spares users, and nobody has said who the operator is. */
+function isByUser({ asked: { user } }: Walk, { match: { resources } }: Pick<LimitRule, "match">): boolean {
+  return user === "" && resources.some(({ except = [] }) => except.some(({ users }) => users !== undefined));
+}
+
+function byUserText(origin: RuleOrigin): string {
+  return `${nameOfRule(origin)}: it spares users, so the user of the operator decides`;
 }
 
 function policyRequest({ asked: { user }, call: { info, record }, enforced: { snapshot } }: Walk): PolicyRequest {

@@ -15,7 +15,8 @@ import { type Move, movedNamespaces } from "./moved-namespaces.ts";
 
 type Texts = Readonly<Record<string, string>>;
 
-export interface World {
+/** What the cluster has now. */
+export interface StoredObjects {
   readonly namespaces: readonly KubeObject[];
   /** The objects of each source, in all namespaces that matter. */
   readonly objects: ReadonlyMap<Source, readonly SourceObject[]>;
@@ -46,17 +47,16 @@ interface EditedApp {
   readonly verdicts: readonly EditVerdict[];
 }
 
-export function planEdits(world: World, edits: Edits): PlannedApp[] {
-  const before = world.namespaces.map(namespaceFacts);
-  const after = labelled(world.namespaces, edits.namespaces).map(namespaceFacts);
-  const hasLabels = edits.namespaces.length > 0;
-  return [...world.objects.keys()]
-    .flatMap((source) => editedApps(source, world, edits, hasLabels))
-    .map((app) => planned(app, before, after));
+export function planEdits(stored: StoredObjects, edits: Edits): PlannedApp[] {
+  const before = stored.namespaces.map(namespaceFacts);
+  const after = labelledNamespaces(stored.namespaces, edits.namespaces).map(namespaceFacts);
+  return [...stored.objects.keys()]
+    .flatMap((source) => editedApps(source, stored, edits))
+    .map((app) => plannedApp(app, before, after));
 }
 
 /** As `kubectl apply` does: labels that a file does not name stay. */
-function labelled(namespaces: readonly KubeObject[], edited: readonly KubeObject[]): KubeObject[] {
+function labelledNamespaces(namespaces: readonly KubeObject[], edited: readonly KubeObject[]): KubeObject[] {
   const labelsOf = new Map(edited.map(({ metadata: { name, labels } }) => [name, labels]));
   return namespaces.map((namespace) => {
     const { metadata } = namespace;
@@ -72,27 +72,28 @@ function applied(stored: Texts | undefined, file: Texts | null | undefined): Tex
   return Object.fromEntries(Object.entries({ ...stored, ...file }).filter(([, text]) => text !== null));
 }
 
-/** @param all also the apps that no file edits, as far as the labels of namespaces decide there */
-function editedApps(source: Source, world: World, edits: Edits, all: boolean): EditedApp[] {
-  const stored = world.objects.get(source) ?? [];
-  const others = [...world.objects].flatMap(([kind, objects]) => (kind === source ? [] : kind.appsOf(objects)));
-  let objects = stored;
+/** The apps that the files edit. If they edit labels of namespaces, also the apps in which such labels decide. */
+function editedApps(source: Source, stored: StoredObjects, edits: Edits): EditedApp[] {
+  const objectsBefore = stored.objects.get(source) ?? [];
+  const appsOfOthers = [...stored.objects].flatMap(([other, objects]) => (other === source ? [] : other.appsOf(objects)));
+  let objects = objectsBefore;
   const verdicts = new Map<string, EditVerdict[]>();
   for (const file of edits.objects.get(source) ?? []) {
     const old = objects.find((each) => isSameObject(each, file));
-    const next = edited(old, file);
-    const around = appsByPlace(source, objects);
+    const next = editedObject(old, file);
+    const apps = appsByPlace(source, objects);
     const key = keyOf(next.metadata.namespace, source.appNameOf(next));
-    const own = around.get(key);
-    const inNamespace = [...around.values(), ...others].filter(
+    const own = apps.get(key);
+    const others = [...apps.values(), ...appsOfOthers].filter(
       (app) => app.ref.namespace === next.metadata.namespace && app !== own,
     );
-    const verdict = source.judgeEdit(old, next, { own, others: inNamespace });
+    const verdict = source.judgeEdit(old, next, { own, others });
     verdicts.set(key, [...(verdicts.get(key) ?? []), verdict]);
     objects = [...objects.filter((each) => each !== old), next];
   }
-  const [appsBefore, appsAfter] = [appsByPlace(source, stored), appsByPlace(source, objects)];
-  const keys = new Set([...verdicts.keys(), ...(all && source.readsNamespaceLabels ? appsAfter.keys() : [])]);
+  const [appsBefore, appsAfter] = [appsByPlace(source, objectsBefore), appsByPlace(source, objects)];
+  const mayMoveAll = edits.namespaces.length > 0 && source.readsNamespaceLabels;
+  const keys = new Set([...verdicts.keys(), ...(mayMoveAll ? appsAfter.keys() : [])]);
   return [...keys].sort().map((key) => ({
     source,
     before: appsBefore.get(key),
@@ -116,7 +117,7 @@ function isSameObject(a: KubeObject, b: KubeObject): boolean {
 }
 
 /** The object as it will be stored: its status and identity stay, and a new spec is a new generation. */
-function edited(old: SourceObject | undefined, file: SourceObject): SourceObject {
+function editedObject(old: SourceObject | undefined, file: SourceObject): SourceObject {
   const { status: _status, ...sent } = file;
   if (old === undefined) return sent;
   const isSame = isDeepEqual(specOf(old), specOf(file));
@@ -130,13 +131,13 @@ function specOf(object: SourceObject): unknown {
   return (object as { readonly spec?: unknown }).spec;
 }
 
-function planned(
+function plannedApp(
   { source, before, after, verdicts }: EditedApp,
-  old: readonly NamespaceFacts[],
-  next: readonly NamespaceFacts[],
+  namespacesBefore: readonly NamespaceFacts[],
+  namespacesAfter: readonly NamespaceFacts[],
 ): PlannedApp {
   const { namespace = "", name = "" } = (after ?? before)?.ref ?? {};
-  const head = { kind: source.resource.kind, namespace, name, total: next.length };
+  const head = { kind: source.resource.kind, namespace, name, total: namespacesAfter.length };
   const refusals = verdicts.flatMap(({ problems }) => problems.map(formatProblem));
   const problems = refusals.length > 0 ? refusals : (after?.problems ?? []);
   const warnings = verdicts.flatMap((each) => each.warnings);
@@ -145,7 +146,10 @@ function planned(
   const moves =
     routes === undefined
       ? []
-      : movedNamespaces({ route: routes.before, namespaces: old }, { route: routes.after, namespaces: next });
+      : movedNamespaces(
+          { route: routes.before, namespaces: namespacesBefore },
+          { route: routes.after, namespaces: namespacesAfter },
+        );
   return { ...head, problems, moves, notes: [...warnings, ...notesOf(before, after, moves, head.total)] };
 }
 

@@ -11,7 +11,7 @@ import { type Call, failure } from "../frame/command.ts";
 import { EXIT, type ExitCode } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
 import { columns, counted } from "../frame/output.ts";
-import { type PlannedApp, planEdits, type World } from "./plan-edits.ts";
+import { type Edits, type PlannedApp, planEdits, type StoredObjects } from "./plan-edits.ts";
 import { managerSources } from "./sources.ts";
 
 const TEXTS = z.record(z.string(), z.string().nullable()).nullish();
@@ -26,7 +26,7 @@ export async function runPlan(files: readonly string[], { flags, output, readFil
   for (const file of files) objects.push(...objectsIn(file, await readFile(file)));
   const connected = await cluster();
   const edits = editsOf(objects, namespaceOf(flags, connected.namespace));
-  const apps = planEdits(await readWorld(connected, edits), edits);
+  const apps = planEdits(await readStored(connected, edits), edits);
   const lines = apps.length === 0 ? ["nothing moves: no app goes by the labels of namespaces"] : apps.flatMap(linesOf);
   output.data("Plan", { apps }, lines);
   output.hint("computed here, from the objects in the cluster and the rules of this version of ctrlmesh");
@@ -41,7 +41,7 @@ function objectsIn(file: string, text: string): readonly FileObject[] {
   return objects;
 }
 
-function editsOf(objects: readonly FileObject[], home: string): World {
+function editsOf(objects: readonly FileObject[], home: string): Edits {
   const ofKind = (kind: string) =>
     objects.filter((object) => isApp(object) && object.kind === kind).map((object) => inNamespace(object, home));
   const planned = objects.filter((object) => isApp(object) || isNamespace(object));
@@ -79,7 +79,7 @@ function inNamespace(object: FileObject, home: string): SourceObject {
 }
 
 /** Labels of namespaces decide in all apps of the cluster; an app's own edit only in its namespace. */
-async function readWorld(cluster: Cluster, { namespaces, objects }: World): Promise<World> {
+async function readStored(cluster: Cluster, { namespaces, objects }: Edits): Promise<StoredObjects> {
   const places = [...new Set([...objects.values()].flat().map(({ metadata }) => metadata.namespace))];
   const read = async (source: Source): Promise<readonly SourceObject[]> => {
     if (namespaces.length > 0) return cluster.list(source.resource);

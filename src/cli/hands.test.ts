@@ -48,6 +48,19 @@ describe("roll", () => {
     expect(stderr).toContain("not restarted, since nothing replaces them or another kind does: bare\n");
   });
 
+  it("shows no command in a dry run that would restart, and gives programs one document", async () => {
+    const cli = startCli([
+      movingApp(),
+      owned("Pod", "a-0", "shop", ["StatefulSet", "a"]),
+      owned("Pod", "b-0", "shop", ["StatefulSet", "b"]),
+    ]);
+    const { stdout, stderr } = await cli.run("roll", "shop", "--dry-run", "-o", "json");
+    expect(stderr).toBe("");
+    const { kind, items } = JSON.parse(stdout);
+    expect([kind, items.map(({ name }: { name: string }) => name)]).toEqual(["ChangeList", ["a", "b"]]);
+    expect(cli.patches.map(({ dryRun }) => dryRun)).toEqual([true, true]);
+  });
+
   it("fails if there is nothing to restart", async () => {
     expect((await startCli([movingApp(), owned("Pod", "bare", "shop")]).run("roll", "shop")).code).toBe(EXIT.failed);
   });

@@ -29,7 +29,8 @@ const code = await run(process.argv.slice(2), {
   readFile: async (path) => {
     if (path === "-") return text(process.stdin);
     return readFile(path, "utf8").catch((error: unknown) => {
-      throw failure(`reading ${path}`, error);
+      const isFolder = (error as NodeJS.ErrnoException).code === "EISDIR";
+      throw isFolder ? failure(`${path} is a folder: name the files in it`) : failure(`reading ${path}`, error);
     });
   },
 });

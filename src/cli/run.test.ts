@@ -237,6 +237,10 @@ describe("explain owner", () => {
   });
 });
 
+it("takes --version as people type it", async () => {
+  expect(await startCli([]).run("--version")).toEqual({ code: EXIT.ok, stdout: `ctrlmesh ${VERSION}\n`, stderr: "" });
+});
+
 describe("a wrong command line", () => {
   it.each([
     [["stauts"], 'there is no command "stauts"; the commands are: check, status, wait'],
@@ -254,7 +258,7 @@ describe("a wrong command line", () => {
     const { code, stdout, stderr } = await startCli([app()]).run(...argv);
     expect([code, stdout]).toEqual([EXIT.usage, ""]);
     expect(stderr).toContain(message);
-    expect(stderr).toContain("see: ctrlmesh --help");
+    expect(stderr).toMatch(/^see: ctrlmesh .*--help$/m);
   });
 
   it("of nothing, or of --help, shows the commands", async () => {

@@ -27,7 +27,7 @@ import type { Cluster, ClusterOptions } from "./frame/cluster.ts";
 import { type Command, type Flags, type FlagValues, usageError } from "./frame/command.ts";
 import { completions } from "./frame/complete.ts";
 import { EXIT, type ExitCode } from "./frame/exit.ts";
-import { COMMON_FLAGS, clusterOptions, isJson } from "./frame/flags.ts";
+import { COMMON_FLAGS, clusterOptions, isJson, namespaceOf } from "./frame/flags.ts";
 import { commandHelp, overview } from "./frame/help.ts";
 import { createOutput, oneLine, type Streams } from "./frame/output.ts";
 
@@ -63,7 +63,7 @@ export interface World {
 }
 
 export async function run(words: readonly string[], world: World): Promise<ExitCode> {
-  const argv = words[0] === "help" && words.length > 1 ? [...words.slice(1), "--help"] : words;
+  const argv = asCommand(words);
   const { out, err } = world.streams;
   try {
     if (argv[0] === COMPLETE) {
@@ -95,9 +95,22 @@ export async function run(words: readonly string[], world: World): Promise<ExitC
   } catch (error) {
     err(`ctrlmesh: ${oneLine(errorMessage(error))}\n`);
     if (!isMeshError(error, "USAGE")) return EXIT.failed;
-    err("see: ctrlmesh --help\n");
+    err(`see: ${["ctrlmesh", nameIn(argv), "--help"].filter((word) => word !== "").join(" ")}\n`);
     return EXIT.usage;
   }
+}
+
+/** What people type by habit, as a command. */
+function asCommand(words: readonly string[]): readonly string[] {
+  const [first = "", ...rest] = words;
+  if (first === "--version") return ["version", "--client", ...rest];
+  return first === "help" && rest.length > 0 ? [...rest, "--help"] : words;
+}
+
+/** The command in the words; "" for none. */
+function nameIn(words: readonly string[]): string {
+  const text = words.join(" ");
+  return COMMANDS.find(({ name }) => text === name || text.startsWith(`${name} `))?.name ?? "";
 }
 
 /** The scripts of `ctrlmesh completion` call it. It is no command for people. */
@@ -106,10 +119,11 @@ const COMPLETE = "__complete";
 async function completed(typed: readonly string[], world: World): Promise<readonly string[]> {
   const { words, wantsApps } = completions(COMMANDS, typed);
   if (!wantsApps) return words;
-  const cluster = await world.connect(clusterOptions({ text: () => undefined, texts: () => [], isSet: () => false }));
-  const named = typed[typed.findIndex((word) => word === "-n" || word === "--namespace") + 1];
-  const isNamed = typed.includes("-n") || typed.includes("--namespace");
-  const apps = await listApps(cluster, isNamed ? named : cluster.namespace);
+  const command = commandOf(typed.slice(0, -1));
+  if (command === undefined) return words;
+  const { flags } = read(command, typed.slice(command.name.split(" ").length, -1));
+  const cluster = await world.connect(clusterOptions(flags));
+  const apps = await listApps(cluster, namespaceOf(flags, cluster.namespace));
   return apps.map(({ name }) => name).filter((name) => PLAIN_NAME.test(name));
 }
 
@@ -120,11 +134,11 @@ const PLAIN_NAME = /^\w[\w.-]*$/;
 function commandOf(argv: readonly string[]): Command | undefined {
   const [first] = argv;
   if (first === undefined || first === "--help" || first === "-h" || first === "help") return undefined;
-  const text = argv.join(" ");
-  const found = COMMANDS.find(({ name }) => text === name || text.startsWith(`${name} `));
+  const name = nameIn(argv);
+  const found = COMMANDS.find((command) => command.name === name);
   if (found !== undefined) return found;
-  const names = COMMANDS.map(({ name }) => name);
-  const longer = names.filter((name) => name.startsWith(`${first} `));
+  const names = COMMANDS.map((command) => command.name);
+  const longer = names.filter((each) => each.startsWith(`${first} `));
   throw usageError(`there is no command "${first}"; the commands are: ${(longer.length > 0 ? longer : names).join(", ")}`);
 }
 

@@ -86,6 +86,13 @@ shop-0  403   4 ms  refused other-subset  delete configmaps team-a/web
     });
   });
 
+  it("refuses a verb that there is not", async () => {
+    expect(await cliWithPods().run("tap", "shop", "--verb", "remove")).toMatchObject({
+      code: EXIT.usage,
+      stderr: expect.stringContaining('--verb: "remove" is none of: get, list'),
+    });
+  });
+
   it("fails if no sidecar answers", async () => {
     expect((await cliWithPods().run("tap", "shop", "--pod", "shop-1")).code).toBe(EXIT.failed);
     expect((await cliWithPods().run("tap", "shop", "--pod", "gone")).stderr).toContain(
@@ -105,9 +112,9 @@ it("proxies shows the routes of each sidecar beside the newest", async () => {
   const { code, stdout } = await cliWithPods().run("proxies", "shop");
   expect(code).toBe(EXIT.ok);
   expect(stdout).toBe(`the newest routes are 17
-POD     SUBSET   ROUTE  NAMESPACES  FENCED  RETAINED
-shop-0  default  17     3           1       0
-shop-1  -        -      -           -       -         not asked: no port of pod shop-1 can be reached here
+POD     SUBSET   ROUTE  IN ROUTE  FENCED  RETAINED
+shop-0  default  17     3         1       0
+shop-1  -        -      -         -       -         not asked: no port of pod shop-1 can be reached here
 `);
 });
 
@@ -146,7 +153,7 @@ it("recover gives the breaker's annotation a new text, and says how kubectl woul
       patch: { metadata: { annotations: { "ctrlmesh.kusionstack.io/recover": "2026-01-01T00:00:00.000Z" } } },
     },
   ]);
-  expect(stderr).toContain("kubectl annotate circuitbreakers.ctrlmesh.kusionstack.io guard -n ops --overwrite");
+  expect(stderr).toContain("kubectl patch circuitbreakers.ctrlmesh.kusionstack.io guard -n ops --type=merge");
 });
 
 describe("bug-report", () => {

@@ -3,9 +3,8 @@ import { z } from "zod";
 import { parseDuration } from "../../base/clock.ts";
 import type { Call, Flags, FlagValues } from "../frame/command.ts";
 import { failure, usageError } from "../frame/command.ts";
-import { namespaceOf } from "../frame/flags.ts";
+import { appOf } from "./app-of.ts";
 import { askSidecarsOf } from "./app-sidecars.ts";
-import { findApp } from "./apps.ts";
 
 /** As in the access log (docs/reference/observability.md). */
 const REQUEST = z.looseObject({
@@ -37,14 +36,14 @@ export const TAP_FLAGS: Flags = {
 };
 
 /** The requests that end from now on, in the time of the flag --for. */
-export async function tapRequests({ args: [name], flags, output, cluster }: Call): Promise<TappedRequest[]> {
+export async function tapRequests(call: Call): Promise<TappedRequest[]> {
+  const { flags, output } = call;
   const seconds = secondsOf(flags);
-  const connected = await cluster();
-  const app = await findApp(connected, name, namespaceOf(flags, connected.namespace));
+  const { cluster, app } = await appOf(call);
   const pod = flags.text("pod");
   output.hint(`listening for ${seconds} s`);
   const path = `/debug/requests?count=${MAX_REQUESTS}&seconds=${seconds}`;
-  const asked = await askSidecarsOf(connected, [app], { path, schema: ANSWER, waitsMs: seconds * 1_000 }, output, pod);
+  const asked = await askSidecarsOf(cluster, [app], { path, schema: ANSWER, waitsMs: seconds * 1_000 }, output, pod);
   for (const each of asked) if (each.problem !== undefined) output.hint(`pod ${each.pod}: ${each.problem}`);
   if (asked.every(({ answer }) => answer === undefined)) throw failure("no sidecar has answered");
   const full = asked.find(({ answer }) => answer?.requests.length === MAX_REQUESTS);
@@ -59,9 +58,9 @@ function secondsOf(flags: FlagValues): number {
   return seconds;
 }
 
-/** True if the operator did not get the answer of the API server. */
-export function isRefused({ decision, code }: TappedRequest): boolean {
-  return decision === "refused" || decision === "fenced" || code >= 500;
+/** True if the sidecar answered instead of the API server. */
+export function isRefused({ decision }: TappedRequest): boolean {
+  return decision === "refused" || decision === "fenced";
 }
 
 /** For example "list configmaps" or "delete deployments.apps team-b/web". */

@@ -1,10 +1,11 @@
 // `ctrlmesh pause`, `resume` and `confirm`: each changes one app, and prints what kubectl would do.
 import { annotationKey } from "../../api/annotations.ts";
-import { type AppObject, conditionOf, type FoundApp, findApp, pausedObjects } from "../apps/apps.ts";
+import { appOf } from "../apps/app-of.ts";
+import { applyChanges, patchOf } from "../apps/apply-changes.ts";
+import { type AppObject, conditionOf, type FoundApp, pausedObjects } from "../apps/apps.ts";
 import { type Call, type Command, failure } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
-import { accessFlags, clusterOptions, DRY_RUN, namespaceOf } from "../frame/flags.ts";
-import { shellLine } from "../frame/output.ts";
+import { DRY_RUN } from "../frame/flags.ts";
 
 interface Change {
   readonly objects: readonly AppObject[];
@@ -53,25 +54,15 @@ function appChange(name: string, done: string, summary: string, changeOf: (app: 
     maxArgs: 1,
     summary,
     flags: DRY_RUN,
-    async run({ args, flags, output, cluster }: Call) {
-      const connected = await cluster();
-      const app = await findApp(connected, args[0], namespaceOf(flags, connected.namespace));
-      const { namespace, kind } = app;
+    async run(call: Call) {
+      const { cluster, app } = await appOf(call);
       const { objects, patch } = changeOf(app);
-      const isDry = flags.isSet("dry-run");
-      const { resource } = kind;
-      const access = accessFlags(clusterOptions(flags));
-      for (const { metadata } of objects) {
-        const ref = { namespace, name: metadata.name ?? "" };
-        await connected.patch(resource, ref, patch, isDry);
-        const words = ["kubectl", "patch", `${resource.resource}.${resource.group}`, ref.name, "-n", namespace, "--type=merge"];
-        const kubectl = shellLine([...words, "-p", JSON.stringify(patch), ...(isDry ? ["--dry-run=server"] : []), ...access]);
-        const note = isDry ? " (dry run: nothing was changed)" : "";
-        output.data("Change", { ...ref, change: done, dryRun: isDry, kubectl }, [
-          `${resource.kind} ${namespace}/${ref.name} ${done}${note}`,
-        ]);
-        output.hint(`with kubectl: ${kubectl}`);
-      }
+      const refs = objects.map(({ metadata }) => ({ namespace: app.namespace, name: metadata.name ?? "" }));
+      await applyChanges(
+        call,
+        cluster,
+        refs.map((ref) => patchOf(app.kind.resource, ref, patch, done)),
+      );
       return EXIT.ok;
     },
   };

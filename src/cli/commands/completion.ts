@@ -33,7 +33,7 @@ export const COMPLETION: Command = {
   flags: {},
   async run({ args: [shell = ""], output }: Call) {
     const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
-    if (script === undefined) throw usageError(`"${shell}" is none of: ${Object.keys(SCRIPTS).join(", ")}`);
+    if (script === undefined) throw usageError(`name a shell: ${Object.keys(SCRIPTS).join(", ")}`);
     output.script(script);
     return EXIT.ok;
   },

@@ -6,7 +6,7 @@ import { findApp, listApps } from "../apps/apps.ts";
 import { type Call, type Command, failure, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
-import { columns } from "../frame/output.ts";
+import { printTable } from "../frame/table.ts";
 
 const ANSWER = z.looseObject({ owner: z.string().nullable(), subset: z.string().optional(), version: z.number().optional() });
 
@@ -30,14 +30,7 @@ export const EXPLAIN_OWNER: Command = {
     const [plural = "", ...group] = (flags.text("resource") ?? "").split(".");
     const query = new URLSearchParams({ namespace, group: group.join("."), resource: plural });
     const asked = await askSidecarsOf(connected, apps, { path: `/debug/owner?${query}`, schema: ANSWER }, output);
-    const rows = asked.map(({ app: of, pod, answer, problem }) => [
-      of,
-      pod,
-      answer?.subset ?? "-",
-      String(answer?.version ?? "-"),
-      answer?.owner ?? problem ?? "it has no routes yet",
-    ]);
-    const answers = asked.map(({ app: of, pod, answer, problem }) => ({
+    const items = asked.map(({ app: of, pod, answer, problem }) => ({
       app: of,
       pod,
       subset: answer?.subset,
@@ -45,7 +38,20 @@ export const EXPLAIN_OWNER: Command = {
       owner: answer?.owner ?? undefined,
       problem,
     }));
-    output.data("Owners", { namespace, answers }, columns([["APP", "POD", "SUBSET", "ROUTE", `OWNER OF ${namespace}`], ...rows]));
-    return answers.some(({ owner }) => owner !== undefined) ? EXIT.ok : EXIT.failed;
+    printTable(output, {
+      kind: "OwnerAnswerList",
+      items,
+      fields: { namespace },
+      columns: {
+        APP: ({ app: of }) => of,
+        POD: ({ pod }) => pod,
+        SUBSET: ({ subset }) => subset,
+        ROUTE: ({ version }) => version,
+        [`OWNER OF ${namespace}`]: ({ owner, problem }) => owner ?? problem ?? "it has no routes yet",
+      },
+      ifNone: "",
+    });
+    if (items.every(({ owner }) => owner === undefined)) throw failure("no sidecar has named an owner");
+    return EXIT.ok;
   },
 };

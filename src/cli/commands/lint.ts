@@ -29,7 +29,7 @@ export const LINT: Command = {
     output.data(
       "LintResult",
       { objects: count, problems },
-      lines.length > 0 ? lines : [`${counted(count, "object")}, no problems`],
+      lines.length === 0 && count > 0 ? [`${counted(count, "object")}, no problems`] : lines,
     );
     if (problems.length > 0) return EXIT.findings;
     if (count > 0) return EXIT.ok;

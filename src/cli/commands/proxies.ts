@@ -1,11 +1,10 @@
 // `ctrlmesh proxies`: which routes each sidecar enforces, beside those that the manager has published.
 import { z } from "zod";
+import { appOf } from "../apps/app-of.ts";
 import { askSidecarsOf } from "../apps/app-sidecars.ts";
-import { findApp } from "../apps/apps.ts";
-import type { Call, Command } from "../frame/command.ts";
+import { type Call, type Command, failure } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
-import { namespaceOf } from "../frame/flags.ts";
-import { columns } from "../frame/output.ts";
+import { printTable } from "../frame/table.ts";
 
 const COUNT = z.object({ total: z.number() });
 /** Without routes, the page has nothing but `snapshot: null`. */
@@ -24,31 +23,39 @@ export const PROXIES: Command = {
   maxArgs: 1,
   summary: "which routes each sidecar enforces, beside the newest",
   flags: {},
-  async run({ args: [name], flags, output, cluster }: Call) {
-    const connected = await cluster();
-    const app = await findApp(connected, name, namespaceOf(flags, connected.namespace));
+  async run(call: Call) {
+    const { output } = call;
+    const { cluster, app } = await appOf(call);
     const newest = app.status?.routeVersion;
-    const asked = await askSidecarsOf(connected, [app], { path: "/debug/snapshot", schema: ANSWER }, output);
-    const items = asked.map(({ pod, answer, problem }) => ({
+    const asked = await askSidecarsOf(cluster, [app], { path: "/debug/snapshot", schema: ANSWER }, output);
+    const items = asked.map(({ pod, answer = {}, problem }) => ({
       pod,
-      subset: answer?.subset,
-      version: answer?.version,
-      digest: answer?.digest,
-      namespaces: answer?.namespaces?.total,
-      fenced: answer?.fenced?.total,
-      retained: answer?.retained?.total,
-      problem,
+      subset: answer.subset,
+      version: answer.version,
+      digest: answer.digest,
+      namespaces: answer.namespaces?.total,
+      fenced: answer.fenced?.total,
+      retained: answer.retained?.total,
+      problem: problem ?? (answer.version === undefined ? "it has no routes yet" : undefined),
     }));
-    const rows = items.map(({ pod, subset = "-", version = "-", namespaces = "-", fenced = "-", retained = "-", problem }) => [
-      ...[pod, subset, `${version}`, `${namespaces}`, `${fenced}`, `${retained}`],
-      problem ?? (version === "-" ? "it has no routes yet" : ""),
-    ]);
-    const head = ["POD", "SUBSET", "ROUTE", "NAMESPACES", "FENCED", "RETAINED", ""];
-    output.data("ProxyList", { newest, items }, [
-      `the newest routes are ${newest ?? "not known"}`,
-      ...columns([head, ...rows]).map((line) => line.trimEnd()),
-    ]);
+    printTable(output, {
+      kind: "ProxyList",
+      items,
+      fields: { newest },
+      title: [`the newest routes are ${newest ?? "not known"}`],
+      columns: {
+        POD: ({ pod }) => pod,
+        SUBSET: ({ subset }) => subset,
+        ROUTE: ({ version }) => version,
+        "IN ROUTE": ({ namespaces }) => namespaces,
+        FENCED: ({ fenced }) => fenced,
+        RETAINED: ({ retained }) => retained,
+        "": ({ problem }) => problem ?? "",
+      },
+      ifNone: "",
+    });
     output.hint("a pod whose routes have not changed keeps their number");
-    return items.some(({ problem }) => problem === undefined) ? EXIT.ok : EXIT.failed;
+    if (asked.every(({ answer }) => answer === undefined)) throw failure("no sidecar has answered");
+    return EXIT.ok;
   },
 };

@@ -4,12 +4,12 @@ import { controllerRefOf } from "../../kube/client/owner.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import { PODS, REPLICA_SETS, STATEFUL_SETS } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import { findApp } from "../apps/apps.ts";
+import { appOf } from "../apps/app-of.ts";
+import { applyChanges } from "../apps/apply-changes.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { type Call, type Command, failure } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
-import { accessFlags, clusterOptions, DRY_RUN, namespaceOf } from "../frame/flags.ts";
-import { shellLine } from "../frame/output.ts";
+import { DRY_RUN } from "../frame/flags.ts";
 
 const DEPLOYMENTS: Resource<KubeObject> = {
   group: "apps",
@@ -40,26 +40,20 @@ export const ROLL: Command = {
   maxArgs: 1,
   summary: "restarts the workloads of an app, so that its pods get the present sidecar",
   flags: DRY_RUN,
-  async run({ args: [name], flags, output, clock, cluster }: Call) {
-    const connected = await cluster();
-    const { name: app, namespace } = await findApp(connected, name, namespaceOf(flags, connected.namespace));
-    const pods = await connected.list(PODS, namespace, `${INJECTED_LABEL}=${app}`);
-    const { workloads, left } = await workloadsOf(connected, namespace, pods);
-    if (workloads.length === 0) throw failure(`no pod of ${app} belongs to a Deployment, StatefulSet or DaemonSet`);
-    const isDry = flags.isSet("dry-run");
-    const annotations = { [RESTARTED_AT]: new Date(clock.now()).toISOString() };
-    for (const { resource, name: workload } of workloads) {
-      const ref = { namespace, name: workload };
-      await connected.patch(resource, ref, { spec: { template: { metadata: { annotations } } } }, isDry);
-      const words = ["kubectl", "rollout", "restart", `${resource.resource}/${workload}`, "-n", namespace];
-      const kubectl = shellLine([...words, ...accessFlags(clusterOptions(flags))]);
-      const note = isDry ? " (dry run: nothing was changed)" : "";
-      output.data("Change", { ...ref, change: "restarted", dryRun: isDry, kubectl }, [
-        `${resource.kind} ${namespace}/${workload} restarted${note}`,
-      ]);
-      output.hint(`with kubectl: ${kubectl}`);
-    }
-    if (left.length > 0) output.hint(`not restarted, since nothing replaces them or another kind does: ${left.join(", ")}`);
+  async run(call: Call) {
+    const { cluster, app } = await appOf(call);
+    const { name, namespace } = app;
+    const pods = await cluster.list(PODS, namespace, `${INJECTED_LABEL}=${name}`);
+    const { workloads, left } = await workloadsOf(cluster, namespace, pods);
+    if (workloads.length === 0) throw failure(`no pod of ${name} belongs to a Deployment, StatefulSet or DaemonSet`);
+    const annotations = { [RESTARTED_AT]: new Date(call.clock.now()).toISOString() };
+    const patch = { spec: { template: { metadata: { annotations } } } };
+    const changes = workloads.map(({ resource, name: workload }) => {
+      const kubectl = ["rollout", "restart", `${resource.resource}/${workload}`, "-n", namespace];
+      return { resource, ref: { namespace, name: workload }, patch, done: "restarted", kubectl };
+    });
+    await applyChanges(call, cluster, changes);
+    if (left.length > 0) call.output.hint(`not restarted, since nothing replaces them or another kind does: ${left.join(", ")}`);
     return EXIT.ok;
   },
 };

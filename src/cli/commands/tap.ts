@@ -1,8 +1,8 @@
 // `ctrlmesh tap`: the next requests of an operator, and what its sidecars did with them.
-import { isRefused, requestText, TAP_FLAGS, tapRequests } from "../apps/tapped-requests.ts";
-import type { Call, Command } from "../frame/command.ts";
+import { isRefused, requestText, TAP_FLAGS, type TappedRequest, tapRequests } from "../apps/tapped-requests.ts";
+import { type Call, type Command, type FlagValues, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
-import { columns } from "../frame/output.ts";
+import { printTable } from "../frame/table.ts";
 
 export const TAP: Command = {
   name: "tap",
@@ -11,28 +11,34 @@ export const TAP: Command = {
   summary: "the next requests of an operator, and what its sidecars did with them",
   flags: {
     ...TAP_FLAGS,
-    refused: { type: "boolean", help: "only requests that the API server did not answer" },
+    refused: { type: "boolean", help: "only requests that the sidecar refused" },
     verb: { type: "string", value: "VERB", help: "only requests with this verb, for example delete" },
   },
   async run(call: Call) {
     const { flags, output } = call;
-    const verb = flags.text("verb");
-    const requests = (await tapRequests(call)).filter(
-      (request) => (!flags.isSet("refused") || isRefused(request)) && (verb === undefined || request.verb === verb),
-    );
-    const rows = requests.map((request) => [
-      request.pod,
-      String(request.code),
-      `${Math.round(request.seconds * 1_000)} ms`,
-      [request.decision, request.reason, request.rule].filter((part) => part !== undefined).join(" "),
-      requestText(request),
-    ]);
-    output.data(
-      "RequestList",
-      { items: requests },
-      rows.length === 0 ? [] : columns([["POD", "CODE", "TIME", "DECISION", "REQUEST"], ...rows]),
-    );
-    if (rows.length === 0) output.hint("no such request has ended in this time");
+    const verb = verbOf(flags);
+    const isMeant = (request: TappedRequest) =>
+      (!flags.isSet("refused") || isRefused(request)) && (verb === undefined || request.verb === verb);
+    printTable(output, {
+      kind: "RequestList",
+      items: (await tapRequests(call)).filter(isMeant),
+      columns: {
+        POD: ({ pod }) => pod,
+        CODE: ({ code }) => code,
+        TIME: ({ seconds }) => `${Math.round(seconds * 1_000)} ms`,
+        DECISION: ({ decision, reason, rule }) => [decision, reason, rule].filter((part) => part !== undefined).join(" "),
+        REQUEST: requestText,
+      },
+      ifNone: "no such request has ended in this time",
+    });
     return EXIT.ok;
   },
 };
+
+const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+
+function verbOf(flags: FlagValues): string | undefined {
+  const verb = flags.text("verb");
+  if (verb !== undefined && !VERBS.includes(verb)) throw usageError(`--verb: "${verb}" is none of: ${VERBS.join(", ")}`);
+  return verb;
+}

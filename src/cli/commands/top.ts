@@ -2,7 +2,7 @@
 import { isRefused, requestText, TAP_FLAGS, type TappedRequest, tapRequests } from "../apps/tapped-requests.ts";
 import type { Call, Command } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
-import { columns } from "../frame/output.ts";
+import { printTable } from "../frame/table.ts";
 
 export const TOP: Command = {
   name: "top",
@@ -13,19 +13,18 @@ export const TOP: Command = {
   async run(call: Call) {
     const groups = Map.groupBy(await tapRequests(call), (request) => requestText({ ...request, namespace: "", name: "" }));
     const items = [...groups].map(([request, of]) => summaryOf(request, of)).sort((a, b) => b.count - a.count);
-    const rows = items.map(({ request, count, refused, medianMs, pods }) => [
-      String(count),
-      String(refused),
-      `${medianMs} ms`,
-      String(pods),
-      request,
-    ]);
-    call.output.data(
-      "RequestSummary",
-      { items },
-      rows.length === 0 ? [] : columns([["REQUESTS", "REFUSED", "MEDIAN", "PODS", "REQUEST"], ...rows]),
-    );
-    if (rows.length === 0) call.output.hint("no request has ended in this time");
+    printTable(call.output, {
+      kind: "RequestSummaryList",
+      items,
+      columns: {
+        REQUESTS: ({ count }) => count,
+        REFUSED: ({ refused }) => refused,
+        MEDIAN: ({ medianMs }) => `${medianMs} ms`,
+        PODS: ({ pods }) => pods,
+        REQUEST: ({ request }) => request,
+      },
+      ifNone: "no request has ended in this time",
+    });
     return EXIT.ok;
   },
 };

@@ -272,7 +272,13 @@ describeWithKube("cluster-scoped objects that shards own by name", () => {
     await eventually(async () => {
       const { targets, targetStatus } = await guard();
       expect(targets).toEqual({ total: 4, synced: 4, opened: 1 });
-      expect(targetStatus?.[0]).toMatchObject({ podName: "foo-1", limitingSnapshots: [{ name: "deletes", state: "Opened" }] });
+      expect(targetStatus?.[0]).toMatchObject({
+        podName: "foo-1",
+        limitingSnapshots: [
+          { name: "deletes", state: "Opened" },
+          { name: "pods", state: "Closed" },
+        ],
+      });
     }, 10_000);
     const pods = "/api/v1/namespaces/default/pods";
     const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "none" } };

@@ -19,6 +19,16 @@ export interface Finding {
   readonly docs: string;
 }
 
+type More = Pick<Finding, "object" | "next">;
+
+export function foundError(message: string, docs: string, more: More = {}): Finding {
+  return { severity: "error", message, docs, ...more };
+}
+
+export function foundWarning(message: string, docs: string, more: More = {}): Finding {
+  return { severity: "warning", message, docs, ...more };
+}
+
 export interface Look {
   readonly cluster: Cluster;
   /** The apps that are looked at: all, or the one of --app. */
@@ -48,4 +58,11 @@ export async function runChecks(checks: readonly Check[], look: Look): Promise<C
 function notChecked(error: unknown): readonly Finding[] {
   if (isMeshError(error, "NO_ANSWER")) throw error;
   return [{ severity: "warning", message: `not checked: ${errorMessage(error)}`, docs: "reference/cli.md#check" }];
+}
+
+/** What is wrong there may be in a field that cannot be read. */
+export function unreadFindings(unread: readonly string[], docs: string, more: More): Finding[] {
+  if (unread.length === 0) return [];
+  const message = `its status cannot be read whole, since another version has written it: ${unread.join(", ")}`;
+  return [foundWarning(message, docs, more)];
 }

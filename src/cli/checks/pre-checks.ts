@@ -3,9 +3,9 @@ import { z } from "zod";
 import { KRUISE_GROUP, KUSIONSTACK_GROUP } from "../../api/kind.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS } from "../../kube/client/resources.ts";
 import { readAnswer } from "../frame/read-answer.ts";
-import type { Check } from "./check.ts";
+import { type Check, foundError } from "./check.ts";
 
-/** As Chart.yaml (test/docs/cli.test.ts). */
+/** As Chart.yaml (checks.test.ts). */
 export const LEAST_MINOR = 30;
 
 const REQUIREMENTS = "tasks/install.md#requirements";
@@ -20,13 +20,7 @@ export const SERVER_VERSION: Check = {
     const { major, minor } = readAnswer(SERVER, await cluster.read("/version"), "/version");
     const isOld = major === "1" && Number.parseInt(minor, 10) < LEAST_MINOR;
     if (!isOld) return [];
-    return [
-      {
-        severity: "error",
-        message: `the API server is version ${major}.${minor}; it must be 1.${LEAST_MINOR} or later`,
-        docs: REQUIREMENTS,
-      },
-    ];
+    return [foundError(`the API server is version ${major}.${minor}; it must be 1.${LEAST_MINOR} or later`, REQUIREMENTS)];
   },
 };
 
@@ -51,12 +45,7 @@ export const RIGHTS: Check = {
     );
     return asked
       .filter(({ may }) => !may)
-      .map(({ name }) => ({
-        severity: "error",
-        message: `you may not create ${name}`,
-        next: `kubectl auth can-i create ${name}`,
-        docs: REQUIREMENTS,
-      }));
+      .map(({ name }) => foundError(`you may not create ${name}`, REQUIREMENTS, { next: `kubectl auth can-i create ${name}` }));
   },
 };
 
@@ -69,12 +58,12 @@ export const OTHER_MESH: Check = {
       const group = name.slice(name.indexOf(".") + 1);
       return [KRUISE_GROUP, KUSIONSTACK_GROUP].includes(group) && labels["app.kubernetes.io/name"] !== "ctrlmesh";
     });
-    return foreign.map(({ metadata: { name = "" } }) => ({
-      severity: "error",
-      object: `CustomResourceDefinition ${name}`,
-      message: "belongs to another installation, of OpenKruise's or KusionStack's mesh for example",
-      next: `kubectl get crd ${name} --show-labels`,
-      docs: "migration.md",
-    }));
+    const message = "belongs to another installation, of OpenKruise's or KusionStack's mesh for example";
+    return foreign.map(({ metadata: { name = "" } }) =>
+      foundError(message, "migration.md", {
+        object: `CustomResourceDefinition ${name}`,
+        next: `kubectl get crd ${name} --show-labels`,
+      }),
+    );
   },
 };

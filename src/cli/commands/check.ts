@@ -1,10 +1,12 @@
 // `ctrlmesh check`: is the mesh installed right, and is anything wrong or left on?
 import { type Clock, parseDuration, sleep } from "../../base/clock.ts";
 import { findApp, listApps } from "../apps/apps.ts";
-import { APPS, BREAKERS, FAULTS, LEFT_ON, POLICIES, SIDECARS } from "../checks/app-checks.ts";
+import { APPS, LEFT_ON, SIDECARS } from "../checks/app-checks.ts";
 import { type Check, type Checked, type Finding, type Look, runChecks, SEVERITIES, type Severity } from "../checks/check.ts";
-import { KINDS_SERVED, LEADER, REPLICAS, WEBHOOK_CA, WEBHOOK_CONFIGURATIONS } from "../checks/manager-checks.ts";
+import { KINDS_SERVED, LEADER, REPLICAS } from "../checks/manager-checks.ts";
+import { BREAKERS, FAULTS, POLICIES } from "../checks/policy-checks.ts";
 import { OTHER_MESH, RIGHTS, SERVER_VERSION } from "../checks/pre-checks.ts";
+import { WEBHOOK_CA, WEBHOOK_CONFIGURATIONS } from "../checks/webhook-checks.ts";
 import { type Call, type Command, type FlagValues, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";

@@ -34,3 +34,12 @@ function rememberIn<K, V>(known: Memory<K, V>, make: (key: K) => V): (key: K) =>
     return value;
   };
 }
+
+/** The result of the first call. */
+export function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

@@ -1,5 +1,6 @@
 // A request as policies see it. Pure. Invariants: a request counts as each action whose effect it may have, so
 // that no other verb, subresource or spelling evades a rule; what is kept of it is bounded in bytes.
+import { once } from "../base/remember.ts";
 import type { ReviewSubject } from "../kube/admission-review.ts";
 import { firstSubresource, type RequestInfo, type ResourceInfo } from "../kube/request-info.ts";
 import { pathForm } from "./path-form.ts";
@@ -113,15 +114,6 @@ export function isNamespaceObject({ group, resource, namespace }: Action): boole
 }
 
 const NAMESPACES = "namespaces";
-
-/** Each rule with an exception for users asks, and the answer may be in a long token. */
-function once(read: () => string): () => string {
-  let known: string | undefined;
-  return () => {
-    known ??= read();
-    return known;
-  };
-}
 
 /** A copy: a part of a text keeps the whole text in memory. */
 export function bounded(key: string): string {

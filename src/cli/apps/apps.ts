@@ -74,13 +74,17 @@ export async function listApps(cluster: Cluster, namespace: string | undefined):
 }
 
 async function listKind(cluster: Cluster, kind: AppKind, namespace: string | undefined): Promise<FoundApp[]> {
-  const { resource, group } = kind.resource;
-  const objects = await cluster.list(kind.resource, namespace).catch((error: unknown) => {
-    if (!isMeshError(error, "NOT_FOUND")) throw error;
-    throw failure(`Controller Mesh is not installed in this cluster: it does not serve ${resource}.${group}`);
-  });
+  const objects = await cluster.list(kind.resource, namespace).catch(notInstalled(kind.resource));
   const families = Map.groupBy(objects, (object) => `${object.metadata.namespace}/${kind.nameOf(object)}`);
   return [...families.values()].flatMap((family) => appOf(kind, family));
+}
+
+/** What a list throws in a cluster without the mesh. */
+export function notInstalled({ resource, group }: Pick<Resource, "resource" | "group">): (error: unknown) => never {
+  return (error) => {
+    if (!isMeshError(error, "NOT_FOUND")) throw error;
+    throw failure(`Controller Mesh is not installed in this cluster: it does not serve ${resource}.${group}`);
+  };
 }
 
 function appOf(kind: AppKind, objects: readonly AppObject[]): FoundApp[] {

@@ -1,8 +1,9 @@
 // What the statuses of apps say is wrong, and what somebody has left on.
 import type { Condition } from "../../api/conditions.ts";
 import { INJECTED_LABEL, PROXY_CONTAINER } from "../../api/injected-pod.ts";
-import { PODS, type Pod } from "../../kube/client/resources.ts";
+import { PODS } from "../../kube/client/resources.ts";
 import { conditionOf, type FoundApp, pausedObjects } from "../apps/apps.ts";
+import { imageOf } from "../apps/pod-image.ts";
 import { counted, shellLine } from "../frame/output.ts";
 import { type Check, type Finding, foundError, foundWarning, type Severity, unreadFindings } from "./check.ts";
 
@@ -84,18 +85,13 @@ export const SIDECARS: Check = {
   holds: "all sidecars have one image",
   async run({ cluster }) {
     const pods = await cluster.list(PODS, undefined, INJECTED_LABEL);
-    const byImage = Map.groupBy(pods, imageOf);
+    const byImage = Map.groupBy(pods, (pod) => imageOf(pod, PROXY_CONTAINER) ?? "no sidecar");
     if (byImage.size <= 1) return [];
     const texts = [...byImage].map(([image, of]) => `${counted(of.length, "pod")} with ${image}`);
     const message = `${texts.join(", ")}: a pod gets the present sidecar when it is restarted`;
     return [foundWarning(message, "tasks/upgrade.md#roll-the-sidecars", { next: "ctrlmesh version" })];
   },
 };
-
-function imageOf({ spec }: Pod): string {
-  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
-  return containers.find(({ name }) => name === PROXY_CONTAINER)?.image ?? "no sidecar";
-}
 
 function titleOf({ kind, namespace, name }: FoundApp): string {
   return `${kind.resource.kind} ${namespace}/${name}`;

@@ -1,5 +1,6 @@
 // `ctrlmesh check`: is the mesh installed right, and is anything wrong or left on?
 import { type Clock, parseDuration, sleep } from "../../base/clock.ts";
+import { once } from "../../base/remember.ts";
 import { findApp, listApps } from "../apps/apps.ts";
 import { APPS, LEFT_ON, SIDECARS } from "../checks/app-checks.ts";
 import { type Check, type Checked, type Finding, type Look, runChecks, SEVERITIES, type Severity } from "../checks/check.ts";
@@ -70,16 +71,12 @@ async function checkAll(look: Look, isBefore: boolean): Promise<Checked[]> {
 }
 
 function lookAt(cluster: Look["cluster"], app: string | undefined, home: string, clock: Clock): Look {
-  let apps: ReturnType<Look["apps"]> | undefined;
-  const read = async () => (app === undefined ? listApps(cluster, undefined) : [await findApp(cluster, app, home)]);
+  const apps = once(async () => (app === undefined ? listApps(cluster, undefined) : [await findApp(cluster, app, home)]));
   return {
     cluster,
     nowMs: clock.now(),
     namespace: app === undefined ? undefined : home,
-    apps() {
-      apps ??= read();
-      return apps;
-    },
+    apps,
   };
 }
 

@@ -4,11 +4,13 @@ import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../../api/manager-s
 import { MANAGER_STATES } from "../../api/resources.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
-import { PODS, type Pod } from "../../kube/client/resources.ts";
+import { PODS } from "../../kube/client/resources.ts";
+import { imageOf } from "../apps/pod-image.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { type Call, type Command, failure } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { columns, counted } from "../frame/output.ts";
+import { orNothing } from "../frame/read-answer.ts";
 
 const MANAGER_CONTAINER = "manager";
 
@@ -50,15 +52,7 @@ export const VERSIONS: Command = {
 };
 
 async function managerStatus(cluster: Cluster): Promise<ManagerStateStatus> {
-  const state = await cluster.get(MANAGER_STATES, { name: MANAGER_STATE_NAME }).catch((error: unknown) => {
-    if (isMeshError(error, "NOT_FOUND")) return undefined;
-    throw error;
-  });
+  const state = await orNothing(cluster.get(MANAGER_STATES, { name: MANAGER_STATE_NAME }));
   if (state?.status !== undefined) return state.status;
   throw failure("no manager has reported to this cluster: there is no ManagerState ctrlmesh-manager with a status");
-}
-
-function imageOf(pod: Pod, container: string): string | undefined {
-  const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
-  return containers.find(({ name }) => name === container)?.image;
 }

@@ -1,10 +1,10 @@
 // What `ctrlmesh plan` reads, and what it prints.
 import { z } from "zod";
 import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../api/resources.ts";
-import { isMeshError } from "../../base/errors.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Source, SourceObject } from "../../manager/apps/app.ts";
+import { notInstalled } from "../apps/apps.ts";
 import { type FileObject, isOurs, readObjects, titleOf } from "../apps/read-objects.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { type Call, failure } from "../frame/command.ts";
@@ -85,14 +85,9 @@ async function readStored(cluster: Cluster, { namespaces, objects }: Edits): Pro
     if (namespaces.length > 0) return cluster.list(source.resource);
     return (await Promise.all(places.map((place) => cluster.list(source.resource, place)))).flat();
   };
-  const { resource, group } = VIRTUAL_APPS;
-  try {
-    const [all, ...lists] = await Promise.all([cluster.list(NAMESPACES), ...[...objects.keys()].map(read)]);
-    return { namespaces: all ?? [], objects: new Map([...objects.keys()].map((source, at) => [source, lists[at] ?? []])) };
-  } catch (error) {
-    if (!isMeshError(error, "NOT_FOUND")) throw error;
-    throw failure(`Controller Mesh is not installed in this cluster: it does not serve ${resource}.${group}`);
-  }
+  const lists = Promise.all([cluster.list(NAMESPACES), ...[...objects.keys()].map(read)]);
+  const [all = [], ...ofSources] = await lists.catch(notInstalled(VIRTUAL_APPS));
+  return { namespaces: all, objects: new Map([...objects.keys()].map((source, at) => [source, ofSources[at] ?? []])) };
 }
 
 function linesOf({ kind, namespace, name, problems, moves, total, notes }: PlannedApp): string[] {

@@ -5,7 +5,7 @@
 //   Owned(A) => Fenced    when the desired table gives the namespace to B while a pod of A claims it
 //   Fenced => Owned(B)    when every pod of A has acknowledged a table without it, or is gone and can no longer write
 import { isDeepStrictEqual } from "node:util";
-import { remember } from "../../base/remember.ts";
+import { once, remember } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
 import type { FenceRule, RouteTable } from "../ownership/table.ts";
 import { type Claim, type ClaimOfTable, compareWith, type TableComparison } from "./claims.ts";
@@ -53,7 +53,7 @@ export function planFences(desired: RouteTable, subsets: readonly string[], clai
   const waits: Wait[] = [];
   const desiredHolders = createHolders(desired);
   const isGranted = createGrants(desired, groups);
-  const placesOfUnreported = rememberOnce(() => knownPlaces(desired, groups));
+  const placesOfUnreported = once(() => knownPlaces(desired, groups));
   for (const { claim, pods } of groups) {
     const namespaces: string[] = [];
     const kept = new Set<string>();
@@ -156,14 +156,6 @@ function knownPlaces(desired: RouteTable, groups: readonly ClaimGroup[]): Readon
     for (const place of claim.table.classOf.keys()) places.add(place);
   }
   return places;
-}
-
-function rememberOnce<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }
 
 /**

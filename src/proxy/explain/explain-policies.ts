@@ -20,7 +20,7 @@ export function explainFaults(walk: Walk, { policies }: ExplainPolicies): void {
       ...(delay === undefined ? [] : [`delays ${delay.percent} % by ${delay.ms / 1_000} s`]),
       ...(abort === undefined ? [] : [`answers ${abort.percent} % with ${abort.status}`]),
     ];
-    walk.say(`${nameOfRule(origin)} ${parts.join(" and ")}${mode === "Enforce" ? "" : ` (mode ${mode}: it only counts)`}`);
+    walk.say(`${nameOfRule(origin)} ${parts.join(" and ")}${modeText(mode)}`);
     if (mode !== "Enforce" || abort === undefined || abort.percent < 100) continue;
     if (isByUser(walk, rule)) dependsOn(walk, byUserText(origin));
     else throw faultRefusal(walk.call, rule, abort.status);
@@ -30,9 +30,8 @@ export function explainFaults(walk: Walk, { policies }: ExplainPolicies): void {
 export function explainLimits(walk: Walk, { policies, random }: ExplainPolicies): void {
   const { asked, refused } = policies.matching(policyRequest(walk));
   for (const { rule, decision } of asked) {
-    const shadow = rule.mode === "Enforce" ? "" : ` (mode ${rule.mode}: it only counts)`;
     if (decision.kind !== "pass" && countsDeletes(rule)) continue;
-    walk.say(`${nameOfRule(rule.origin)} ${decision.kind === "pass" ? "lets it pass" : "refuses it"}${shadow}`);
+    walk.say(`${nameOfRule(rule.origin)} ${decision.kind === "pass" ? "lets it pass" : "refuses it"}${modeText(rule.mode)}`);
   }
   if (refused === undefined) return;
   if (isByUser(walk, refused.rule)) {
@@ -41,6 +40,10 @@ export function explainLimits(walk: Walk, { policies, random }: ExplainPolicies)
   }
   if (!countsDeletes(refused.rule)) throw limitRefusal(walk.call, refused, random);
   dependsOn(walk, `${nameOfRule(refused.rule.origin)}: how many objects there are decides`);
+}
+
+function modeText(mode: LimitRule["mode"]): string {
+  return mode === "Enforce" ? "" : ` (mode ${mode}: it only counts)`;
 }
 
 /** True if the rule spares users, and nobody has said who the operator is. */

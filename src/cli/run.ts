@@ -12,6 +12,7 @@ import { EVENT_LIST } from "./commands/events.ts";
 import { EXPLAIN_INJECT } from "./commands/explain-inject.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { EXPLAIN_REQUEST } from "./commands/explain-request.ts";
+import { FREEZE, THAW } from "./commands/freeze.ts";
 import { LINT } from "./commands/lint.ts";
 import { OWNERS } from "./commands/owners.ts";
 import { PLAN } from "./commands/plan.ts";
@@ -48,6 +49,8 @@ export const COMMANDS: readonly Command[] = [
   PAUSE,
   RESUME,
   CONFIRM,
+  FREEZE,
+  THAW,
   RECOVER,
   ROLL,
   BUG_REPORT,

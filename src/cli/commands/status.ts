@@ -1,6 +1,6 @@
 // `ctrlmesh status`: the apps, their subsets, what moves and who is waited for.
 import { appLines } from "../apps/app-lines.ts";
-import { conditionOf, type FoundApp, findApp, listApps, pausedObjects } from "../apps/apps.ts";
+import { conditionOf, type FoundApp, findApp, frozenIn, listApps, pausedObjects } from "../apps/apps.ts";
 import type { Call, Command } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { ALL_NAMESPACES, accessFlags, clusterOptions, namespaceOf } from "../frame/flags.ts";
@@ -30,5 +30,19 @@ function itemOf(app: FoundApp): object {
   const { subsets = [], handover, restart, proxies, namespaces } = app.status ?? {};
   const ready = { status: status ?? "Unknown", reason, message, isCurrent: observedGeneration === object.metadata.generation };
   const paused = pausedObjects(app).length > 0;
-  return { kind: kind.resource.kind, namespace, name, ready, paused, proxies, namespaces, subsets, handover, restart, unread };
+  const frozen = frozenIn(app).map(({ namespace: place, reason: why }) => ({ namespace: place, reason: why }));
+  return {
+    kind: kind.resource.kind,
+    namespace,
+    name,
+    ready,
+    paused,
+    frozen,
+    proxies,
+    namespaces,
+    subsets,
+    handover,
+    restart,
+    unread,
+  };
 }

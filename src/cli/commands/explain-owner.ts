@@ -8,7 +8,12 @@ import { EXIT } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
 import { printTable } from "../frame/table.ts";
 
-const ANSWER = z.looseObject({ owner: z.string().nullable(), subset: z.string().optional(), frozen: z.string().optional(), version: z.number().optional() });
+const ANSWER = z.looseObject({
+  owner: z.string().nullable(),
+  subset: z.string().optional(),
+  frozen: z.string().optional(),
+  version: z.number().optional(),
+});
 
 export const EXPLAIN_OWNER: Command = {
   name: "explain owner",

@@ -1,10 +1,10 @@
-// URLs that stand for the project's home, which it does not have yet. A release with them would send people nowhere. Used by `npm run release`.
+// URLs and addresses that stand for the project's home, which it does not have yet. A release with them would send people nowhere. Used by `npm run release`.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const FILES = ["charts/ctrlmesh/values.yaml", "charts/ctrlmesh/files/dashboard.json"];
+const FILES = ["charts/ctrlmesh/values.yaml", "charts/ctrlmesh/files/dashboard.json", "MAINTAINERS.md"];
 /** The top-level domain that never resolves (RFC 6761). */
-const PLACEHOLDER = /https:\/\/ctrlmesh\.invalid\/[^\s"]*/g;
+const PLACEHOLDER = /(?:https:\/\/ctrlmesh\.invalid\/[^\s"]*|[\w.-]+@ctrlmesh\.invalid)/g;
 
 /** Each with the file that has it. */
 export function placeholders(root: string): string[] {

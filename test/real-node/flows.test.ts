@@ -1,6 +1,7 @@
 // `npm run test:node`: the guides on real Kubernetes nodes, and what happens to them, one flow after the other on one cluster, since each begins
 // where the one before has ended. Runs only in the namespaces that enter.ts makes.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commandLine } from "./flows/command-line.ts";
 import { costs } from "./flows/costs.ts";
 import { disturbances } from "./flows/disturbances.ts";
 import { drain } from "./flows/drain.ts";
@@ -29,6 +30,7 @@ describe("on real nodes", () => {
   const get = () => world;
 
   quickstart(get);
+  commandLine(get);
   starts(get);
   moves(get);
   disturbances(get);

@@ -60,6 +60,7 @@ export interface World {
   readonly clock: Clock;
   connect(options: ClusterOptions): Promise<Cluster>;
   readFile(path: string): Promise<string>;
+  interrupted(): AbortSignal;
 }
 
 export async function run(words: readonly string[], world: World): Promise<ExitCode> {
@@ -81,7 +82,7 @@ export async function run(words: readonly string[], world: World): Promise<ExitC
       return EXIT.ok;
     }
     const output = createOutput(world.streams, isJson(flags, command.formats));
-    const { clock, readFile } = world;
+    const { clock, readFile, interrupted } = world;
     const options = clusterOptions(flags);
     let connected: Promise<Cluster> | undefined;
     const cluster = () => {
@@ -91,7 +92,7 @@ export async function run(words: readonly string[], world: World): Promise<ExitC
       });
       return connected;
     };
-    return await command.run({ args, flags, output, clock, readFile, cluster });
+    return await command.run({ args, flags, output, clock, readFile, cluster, interrupted });
   } catch (error) {
     err(`ctrlmesh: ${oneLine(errorMessage(error))}\n`);
     if (!isMeshError(error, "USAGE")) return EXIT.failed;

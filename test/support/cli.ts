@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import { MeshError } from "../../src/base/errors.ts";
 import type { Page } from "../../src/base/health-server.ts";
 import type { Cluster, Forwarded } from "../../src/cli/frame/cluster.ts";
+import type { Screen } from "../../src/cli/frame/output.ts";
 import { run } from "../../src/cli/run.ts";
 import { objectPath, type Resource } from "../../src/kube/client/resource.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
@@ -22,6 +23,9 @@ interface FakePatch {
 /** @param objects what the cluster has; the command line may be run again after they have changed */
 export function startCli(objects: FakeObject[]) {
   const clock = createFakeClock();
+  const interrupt = new AbortController();
+  /** What the next reads of the cluster throw. */
+  let outage: Error | undefined;
   const patches: FakePatch[] = [];
   const files = new Map<string, string>();
   /** The debug pages of the sidecar of each pod. */
@@ -42,6 +46,7 @@ export function startCli(objects: FakeObject[]) {
       return found as unknown as T;
     },
     async list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string) {
+      if (outage !== undefined) throw outage;
       const [key = "", value] = labelSelector?.split("=") ?? [];
       return of(resource).filter(({ metadata }) => {
         const label = metadata.labels?.[key];
@@ -72,6 +77,13 @@ export function startCli(objects: FakeObject[]) {
     sidecars,
     denied,
     objects,
+    /** Ctrl-C. */
+    interrupt: () => interrupt.abort(),
+    setOutage(error: Error | undefined) {
+      outage = error;
+    },
+    /** The terminal that stdout is. */
+    terminal: { screen: undefined as Screen | undefined },
     async run(...argv: string[]) {
       let [stdout, stderr] = ["", ""];
       const streams = {
@@ -81,9 +93,11 @@ export function startCli(objects: FakeObject[]) {
         err: (text: string) => {
           stderr += text;
         },
+        screen: () => this.terminal.screen,
       };
       const readFile = async (path: string) => files.get(path) ?? "";
-      const code = await run(argv, { streams, clock, connect: async () => cluster, readFile });
+      const interrupted = () => interrupt.signal;
+      const code = await run(argv, { streams, clock, connect: async () => cluster, readFile, interrupted });
       return { code, stdout, stderr };
     },
   };

@@ -1,0 +1,12 @@
+// An app as `-o json` has it. Each fact is from the objects and the status.
+import { conditionOf, type FoundApp, pausedObjects } from "./apps.ts";
+
+/** An app for programs. */
+export function appItem(app: FoundApp): object {
+  const { kind, name, namespace, object, unread } = app;
+  const { status, reason, message, observedGeneration } = conditionOf(app, "Ready") ?? {};
+  const { subsets = [], handover, restart, proxies, namespaces } = app.status ?? {};
+  const ready = { status: status ?? "Unknown", reason, message, isCurrent: observedGeneration === object.metadata.generation };
+  const paused = pausedObjects(app).length > 0;
+  return { kind: kind.resource.kind, namespace, name, ready, paused, proxies, namespaces, subsets, handover, restart, unread };
+}

@@ -8,6 +8,7 @@ import { BUG_REPORT } from "./commands/bug-report.ts";
 import { CONFIRM, PAUSE, RESUME } from "./commands/change-app.ts";
 import { CHECK } from "./commands/check.ts";
 import { COMPLETION } from "./commands/completion.ts";
+import { DIFF } from "./commands/diff.ts";
 import { EVENT_LIST } from "./commands/events.ts";
 import { EXPLAIN_INJECT } from "./commands/explain-inject.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
@@ -40,6 +41,7 @@ export const COMMANDS: readonly Command[] = [
   EXPLAIN_INJECT,
   OWNERS,
   PROXIES,
+  DIFF,
   TAP,
   TOP,
   EVENT_LIST,

@@ -126,6 +126,17 @@ describeWithKube("ctrlmesh", () => {
     });
   });
 
+  itWithProgram("kubectl", "finds no difference between a sidecar and what is published, once nothing moves", async () => {
+    wrapKubectl(wrapped, pods);
+    const env = { PATH: `${wrapped}:${process.env.PATH}` };
+    for (const { name } of pods) {
+      await eventually(async () => {
+        const { code, stdout } = await ctrlmesh(kube.kubeconfig, ["diff", name, "-n", APP.namespace], env);
+        expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/nothing differs in \d+ places/) });
+      });
+    }
+  });
+
   itWithProgram("kubectl", "explains a request as the sidecar then answers it", async () => {
     wrapKubectl(wrapped, pods);
     const env = { PATH: `${wrapped}:${process.env.PATH}` };

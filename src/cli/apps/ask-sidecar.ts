@@ -20,19 +20,30 @@ export interface Page<T> {
 }
 
 /** @throws MeshError `COMMAND_FAILED`, `NO_ANSWER` */
-export async function askSidecar<T>(cluster: Cluster, pod: ObjectRef, { path, schema, waitsMs = 0 }: Page<T>): Promise<T> {
+type Ask = <T>(page: Page<T>) => Promise<T>;
+
+export function askSidecar<T>(cluster: Cluster, pod: ObjectRef, page: Page<T>): Promise<T> {
+  return withSidecar(cluster, pod, (ask) => ask(page));
+}
+
+/** Asks several pages over one port. */
+export async function withSidecar<T>(cluster: Cluster, pod: ObjectRef, use: (ask: Ask) => Promise<T>): Promise<T> {
   const port = await cluster.forward(pod, HEALTH_PORT);
   try {
-    const reply = await fetched(`${port.url}${path}`, pod, waitsMs + ANSWER_MS);
-    const { text } = reply;
-    if (reply.status === 404) throw failure(`the sidecar of pod ${pod.name} is older than this page: restart the pod`);
-    if (reply.status !== 200) throw failure(`the sidecar of pod ${pod.name} answers ${reply.status}: ${text.slice(0, 200)}`);
-    const { data, success } = z.string().transform(parsed).pipe(schema).safeParse(text);
-    if (!success) throw failure(`the sidecar of pod ${pod.name} gives an answer of another version`);
-    return data;
+    return await use((page) => askPage(port.url, pod, page));
   } finally {
     port.close();
   }
+}
+
+async function askPage<T>(url: string, pod: ObjectRef, { path, schema, waitsMs = 0 }: Page<T>): Promise<T> {
+  const reply = await fetched(`${url}${path}`, pod, waitsMs + ANSWER_MS);
+  const { text } = reply;
+  if (reply.status === 404) throw failure(`the sidecar of pod ${pod.name} is older than this page: restart the pod`);
+  if (reply.status !== 200) throw failure(`the sidecar of pod ${pod.name} answers ${reply.status}: ${text.slice(0, 200)}`);
+  const { data, success } = z.string().transform(parsed).pipe(schema).safeParse(text);
+  if (!success) throw failure(`the sidecar of pod ${pod.name} gives an answer of another version`);
+  return data;
 }
 
 /** Redirects are not followed: a pod must not choose what this machine asks. */

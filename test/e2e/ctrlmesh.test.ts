@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -215,6 +215,33 @@ describeWithKube("ctrlmesh", () => {
     expect((await run("check", "--pre", "--as", "nobody")).stdout).toContain(
       "you may not create clusterroles.rbac.authorization.k8s.io",
     );
+  });
+
+  itWithProgram("kubectl", "removes the labels of a family from its objects and from namespaces, and no others", async () => {
+    const [key, hash] = ["ctrlmesh.kusionstack.io/namespace", "ctrlmesh.kusionstack.io/shard-hash"];
+    const relateResources = [{ apiGroups: [""], resources: ["configmaps"] }];
+    const spec = {
+      selector: { matchLabels: { shard: "east" } },
+      controller: { leaderElectionName: "labelled" },
+      limits: [{ relateResources, selector: { matchLabels: { [key]: "team-a" } } }],
+    };
+    const metadata = { namespace: APP.namespace, name: "labelled" };
+    const labels = { [key]: "team-a", [hash]: "3", mine: "kept" };
+    const config = { apiVersion: "ctrlmesh.kusionstack.io/v1alpha1", kind: "ShardingConfig", metadata, spec };
+    const configMap = { apiVersion: "v1", kind: "ConfigMap", metadata: { namespace: "team-a", name: "old", labels } };
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", labels } };
+    for (const object of [config, configMap, namespace]) await mesh.apply(JSON.stringify(object));
+    const asNobody = await run("labels", "remove", "labelled", "-n", APP.namespace, "--as", "nobody");
+    expect(asNobody).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot list resource") });
+    expect(await run("labels", "remove", "labelled", "-n", APP.namespace)).toMatchObject({
+      code: 0,
+      stdout: "namespaces: removed from 1 object\nconfigmaps: removed from 1 object\n",
+    });
+    const left = async (type: string, name: string) =>
+      JSON.parse((await kubectl(kube.kubeconfig, ["get", type, name, "-n", "team-a", "-o", "json"])).stdout).metadata.labels;
+    expect(await left("configmap", "old")).toEqual({ mine: "kept" });
+    expect(Object.keys(await left("namespace", "team-a"))).not.toContain(key);
+    await mesh.client.delete(SHARDING_CONFIGS, metadata);
   });
 
   itWithProgram("kubectl", "names the right that is missing", async () => {

@@ -27,6 +27,8 @@ export function startCli(objects: FakeObject[]) {
   /** What the next reads of the cluster throw. */
   let outage: Error | undefined;
   const patches: FakePatch[] = [];
+  /** What a patch does to the objects, or throws. */
+  const onPatch: { call?: (...args: Parameters<Cluster["patch"]>) => void } = {};
   const files = new Map<string, string>();
   /** The debug pages of the sidecar of each pod. */
   const sidecars = new Map<string, Readonly<Record<string, Page>>>();
@@ -45,14 +47,15 @@ export function startCli(objects: FakeObject[]) {
       if (found === undefined) throw new MeshError("NOT_FOUND", `${objectPath(resource, ref)} not found`);
       return found as unknown as T;
     },
-    async list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string) {
+    async list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string, most?: number) {
       if (outage !== undefined) throw outage;
       const [key = "", value] = labelSelector?.split("=") ?? [];
-      return of(resource).filter(({ metadata }) => {
+      const found = of(resource).filter(({ metadata }) => {
         const label = metadata.labels?.[key];
         const isSelected = labelSelector === undefined || (value === undefined ? label !== undefined : label === value);
         return isSelected && (namespace === undefined || metadata.namespace === namespace);
-      }) as unknown as T[];
+      });
+      return found.slice(0, most) as unknown as T[];
     },
     async read(path) {
       const answer = answers.get(path);
@@ -62,6 +65,7 @@ export function startCli(objects: FakeObject[]) {
     may: async (verb, resource, group) => !denied.has(`${verb} ${resource}.${group}`),
     async patch(resource, ref, patch, dryRun) {
       patches.push({ path: objectPath(resource, ref), patch, dryRun });
+      onPatch.call?.(resource, ref, patch, dryRun);
     },
     async forward({ name }) {
       const pages = sidecars.get(name);
@@ -72,6 +76,7 @@ export function startCli(objects: FakeObject[]) {
   return {
     clock,
     patches,
+    onPatch,
     files,
     answers,
     sidecars,

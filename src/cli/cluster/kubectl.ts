@@ -3,7 +3,7 @@
 
 import { MeshError } from "../../base/errors.ts";
 import { tryParseJson } from "../../base/json.ts";
-import type { ObjectRef } from "../../kube/client/resource.ts";
+import { type ObjectRef, resourceName } from "../../kube/client/resource.ts";
 import type { Cluster, ClusterOptions, Forwarded } from "../frame/cluster.ts";
 import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
 import { accessFlags } from "../frame/flags.ts";
@@ -27,7 +27,7 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
       return answer;
     }),
     async may(verb, resource, group) {
-      const args = ["auth", "can-i", verb, `${resource}.${group}`, "--all-namespaces", ...accessFlags(options)];
+      const args = ["auth", "can-i", verb, resourceName({ group, resource }), "--all-namespaces", ...accessFlags(options)];
       const { code, stdout, stderr } = await runKubectl(args, options.requestTimeoutMs + START_MS);
       const word = stdout.trim().split("\n").at(-1) ?? "";
       // "no" may have a reason behind it.
@@ -35,9 +35,19 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
       return word === "yes";
     },
     async patch(resource, { namespace = "", name }, patch, dryRun) {
-      const type = `${resource.resource}.${resource.group}`;
       const more = dryRun ? ["--dry-run=server"] : [];
-      await run(["patch", type, "-n", namespace, "--type=merge", "-p", JSON.stringify(patch), ...more, "--", name]);
+      await run([
+        "patch",
+        resourceName(resource),
+        "-n",
+        namespace,
+        "--type=merge",
+        "-p",
+        JSON.stringify(patch),
+        ...more,
+        "--",
+        name,
+      ]);
     },
     forward: (pod, port) => forwardPort(options, pod, port),
   };

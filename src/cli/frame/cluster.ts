@@ -10,9 +10,15 @@ export interface Cluster {
   /**
    * @param namespace undefined: all namespaces
    * @param labelSelector default: all objects
+   * @param most the first ones, as many as this; default: all
    * @throws MeshError `NOT_FOUND` if the API server does not serve the resource
    */
-  list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string): Promise<readonly T[]>;
+  list<T extends KubeObject>(
+    resource: Resource<T>,
+    namespace?: string,
+    labelSelector?: string,
+    most?: number,
+  ): Promise<readonly T[]>;
   /** The JSON at a path of the API server. @throws MeshError `NOT_FOUND` */
   read(path: string): Promise<unknown>;
   /** True if the user may do this in the whole cluster. */

@@ -13,6 +13,7 @@ import { EVENT_LIST } from "./commands/events.ts";
 import { EXPLAIN_INJECT } from "./commands/explain-inject.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { EXPLAIN_REQUEST } from "./commands/explain-request.ts";
+import { INJECT } from "./commands/inject.ts";
 import { LABELS_REMOVE } from "./commands/labels-remove.ts";
 import { LINT } from "./commands/lint.ts";
 import { OWNERS } from "./commands/owners.ts";
@@ -48,6 +49,7 @@ export const COMMANDS: readonly Command[] = [
   EVENT_LIST,
   PLAN,
   LINT,
+  INJECT,
   PAUSE,
   RESUME,
   CONFIRM,

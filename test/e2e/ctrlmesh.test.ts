@@ -217,6 +217,26 @@ describeWithKube("ctrlmesh", () => {
     );
   });
 
+  itWithProgram("kubectl", "asks the API server which pod it would create, and creates none", async () => {
+    const { namespace } = APP;
+    await mesh.apply(JSON.stringify({ apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace, name: "default" } }));
+    const file = join(wrapped, "workload.yaml");
+    const template = { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "web", image: "web:1" }] } };
+    const workload = { apiVersion: "apps/v1", kind: "Deployment", metadata: { namespace, name: "web" }, spec: { template } };
+    writeFileSync(file, JSON.stringify(workload));
+    const inject = (...args: string[]) => run("inject", "-f", file, ...args);
+    // No webhook of this test's managers is called.
+    const answer = { code: 0, stdout: "# Deployment foo-system/web: no sidecar; why is said by: ctrlmesh explain inject POD\n" };
+    expect(await inject()).toMatchObject(answer);
+    expect(await ctrlmesh(kube.kubeconfig, ["inject", "-f", file], { PATH: "/nonexistent" })).toMatchObject(answer);
+    expect(await inject("--as", "nobody")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('cannot create resource "pods"'),
+    });
+    const { stdout } = await kubectl(kube.kubeconfig, ["get", "pods", "-n", namespace, "-o", "name"]);
+    expect(stdout).not.toContain("web");
+  });
+
   itWithProgram("kubectl", "removes the labels of a family from its objects and from namespaces, and no others", async () => {
     const [key, hash] = ["ctrlmesh.kusionstack.io/namespace", "ctrlmesh.kusionstack.io/shard-hash"];
     const relateResources = [{ apiGroups: [""], resources: ["configmaps"] }];

@@ -29,6 +29,8 @@ export function startCli(objects: FakeObject[]) {
   const patches: FakePatch[] = [];
   /** What a patch does to the objects, or throws. */
   const onPatch: { call?: (...args: Parameters<Cluster["patch"]>) => void } = {};
+  /** What the API server makes of an object. */
+  const creates: { call?: (object: KubeObject) => KubeObject } = {};
   const files = new Map<string, string>();
   /** The debug pages of the sidecar of each pod. */
   const sidecars = new Map<string, Readonly<Record<string, Page>>>();
@@ -67,6 +69,11 @@ export function startCli(objects: FakeObject[]) {
       patches.push({ path: objectPath(resource, ref), patch, dryRun });
       onPatch.call?.(resource, ref, patch, dryRun);
     },
+    async dryRunCreate(_, object) {
+      const stored = creates.call?.(object);
+      if (stored === undefined) throw new MeshError("COMMAND_FAILED", "creating is not allowed here");
+      return { object: stored, warnings: [] };
+    },
     async forward({ name }) {
       const pages = sidecars.get(name);
       if (pages === undefined) throw new MeshError("COMMAND_FAILED", `no port of pod ${name} can be reached here`);
@@ -77,6 +84,7 @@ export function startCli(objects: FakeObject[]) {
     clock,
     patches,
     onPatch,
+    creates,
     files,
     answers,
     sidecars,

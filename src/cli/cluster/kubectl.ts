@@ -4,10 +4,12 @@
 import { MeshError } from "../../base/errors.ts";
 import { tryParseJson } from "../../base/json.ts";
 import { type ObjectRef, resourceName } from "../../kube/client/resource.ts";
+import type { KubeObject } from "../../kube/types.ts";
 import type { Cluster, ClusterOptions, Forwarded } from "../frame/cluster.ts";
 import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
 import { accessFlags } from "../frame/flags.ts";
-import { rawReads } from "./raw-cluster.ts";
+import { readAnswer } from "../frame/read-answer.ts";
+import { OBJECT, rawReads } from "./raw-cluster.ts";
 import { runKubectl, startError, startKubectl, stop } from "./run-kubectl.ts";
 
 /** kubectl starts, and asks once more what it needs to know of the API server. */
@@ -49,6 +51,13 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
         name,
       ]);
     },
+    async dryRunCreate(_, object) {
+      const args = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
+      const { stdout, stderr } = await ended(options, args, JSON.stringify(object));
+      const stored = tryParseJson(Buffer.from(stdout));
+      const warnings = stderr.split("\n").filter((line) => line.startsWith("Warning: "));
+      return { object: readAnswer(OBJECT, stored, "the created object") as unknown as KubeObject, warnings };
+    },
     forward: (pod, port) => forwardPort(options, pod, port),
   };
 }
@@ -63,12 +72,16 @@ async function contextNamespace(options: ClusterOptions): Promise<string> {
 }
 
 async function kubectl(options: ClusterOptions, args: readonly string[]): Promise<string> {
+  return (await ended(options, args)).stdout;
+}
+
+async function ended(options: ClusterOptions, args: readonly string[], input?: string) {
   const { requestTimeoutMs } = options;
   const flags = [...accessFlags(options), `--request-timeout=${requestTimeoutMs}ms`];
   const at = args.indexOf("--");
   const all = at < 0 ? [...args, ...flags] : [...args.slice(0, at), ...flags, ...args.slice(at)];
-  const { code, stdout, stderr } = await runKubectl(all, requestTimeoutMs + START_MS);
-  if (code === 0) return stdout;
+  const { code, stdout, stderr } = await runKubectl(all, requestTimeoutMs + START_MS, input);
+  if (code === 0) return { stdout, stderr };
   throw kubectlError(code, stderr, requestTimeoutMs);
 }
 

@@ -11,7 +11,7 @@ const PAGE = 500;
 /** 5 million objects: a server that gives the same page for ever ends here. */
 const MAX_PAGES = 10_000;
 
-const OBJECT = z.looseObject({ metadata: z.looseObject({}) });
+export const OBJECT = z.looseObject({ metadata: z.looseObject({}) });
 const LIST = z.looseObject({
   items: z.array(OBJECT),
   metadata: z.looseObject({ continue: z.string().optional() }).optional(),

@@ -25,8 +25,16 @@ export interface Cluster {
   may(verb: string, resource: string, group: string): Promise<boolean>;
   /** A JSON merge patch. @param dryRun the API server checks it, and changes nothing */
   patch(resource: Resource, ref: ObjectRef, patch: object, dryRun: boolean): Promise<void>;
+  /** What the API server would store, after admission; it stores nothing. @throws MeshError `COMMAND_FAILED` with its refusal */
+  dryRunCreate(resource: Resource, object: KubeObject): Promise<DryRun>;
   /** Opens a port of a pod on this machine, until it is closed. */
   forward(pod: ObjectRef, port: number): Promise<Forwarded>;
+}
+
+export interface DryRun {
+  readonly object: KubeObject;
+  /** Of the API server and its webhooks, as far as they are known. */
+  readonly warnings: readonly string[];
 }
 
 export interface Forwarded {

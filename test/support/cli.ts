@@ -121,7 +121,8 @@ async function servePages(pages: Readonly<Record<string, Page>>): Promise<Forwar
   const server = createServer(async (req, res) => {
     const { pathname, searchParams } = new URL(req.url ?? "", "http://sidecar");
     const content = await pages[pathname]?.(searchParams, new AbortController().signal);
-    res.writeHead(content === undefined ? 404 : 200).end(JSON.stringify(content));
+    const text = typeof content === "string" ? content : JSON.stringify(content);
+    res.writeHead(content === undefined ? 404 : 200).end(text);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };

@@ -1,5 +1,5 @@
 // Asks the debug pages of a sidecar, over a forwarded port.
-import { z } from "zod";
+import type { z } from "zod";
 import { HEALTH_PORT } from "../../api/injected-pod.ts";
 import { isMeshError } from "../../base/errors.ts";
 import type { ObjectRef } from "../../kube/client/resource.ts";
@@ -15,6 +15,8 @@ export interface Page<T> {
   /** For example "/debug/owner?namespace=team-b". */
   readonly path: string;
   readonly schema: z.ZodType<T>;
+  /** The schema reads the text of the page; default: its JSON. */
+  readonly isText?: boolean;
   /** How long the page waits before it answers; default 0. */
   readonly waitsMs?: number;
 }
@@ -36,12 +38,12 @@ export async function withSidecar<T>(cluster: Cluster, pod: ObjectRef, use: (ask
   }
 }
 
-async function askPage<T>(url: string, pod: ObjectRef, { path, schema, waitsMs = 0 }: Page<T>): Promise<T> {
+async function askPage<T>(url: string, pod: ObjectRef, { path, schema, isText = false, waitsMs = 0 }: Page<T>): Promise<T> {
   const reply = await fetched(`${url}${path}`, pod, waitsMs + ANSWER_MS);
   const { text } = reply;
   if (reply.status === 404) throw failure(`the sidecar of pod ${pod.name} is older than this page: restart the pod`);
   if (reply.status !== 200) throw failure(`the sidecar of pod ${pod.name} answers ${reply.status}: ${text.slice(0, 200)}`);
-  const { data, success } = z.string().transform(parsed).pipe(schema).safeParse(text);
+  const { data, success } = schema.safeParse(isText ? text : parsed(text));
   if (!success) throw failure(`the sidecar of pod ${pod.name} gives an answer of another version`);
   return data;
 }

@@ -2,7 +2,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const FILES = ["charts/ctrlmesh/values.yaml", "charts/ctrlmesh/files/dashboard.json"];
+const FILES = [
+  "charts/ctrlmesh/values.yaml",
+  "charts/ctrlmesh/files/dashboard.json",
+  "scripts/release/krew.yaml",
+  "scripts/release/krew.ts",
+];
 /** The top-level domain that never resolves (RFC 6761). */
 const PLACEHOLDER = /https:\/\/ctrlmesh\.invalid\/[^\s"]*/g;
 

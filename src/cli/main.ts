@@ -27,7 +27,7 @@ process.stdout.on("error", ({ code: cause, message }: NodeJS.ErrnoException) => 
   process.exit(EXIT.failed);
 });
 
-const code = await run(process.argv.slice(2), {
+const ended = run(process.argv.slice(2), {
   streams: {
     out: (chunk) => process.stdout.write(chunk),
     err: (chunk) => process.stderr.write(chunk),
@@ -47,7 +47,9 @@ const code = await run(process.argv.slice(2), {
     });
   },
 });
-// What still waits must not delay the end: only the output is waited for.
-process.stdout.write("", (error) => {
-  if (error === null || error === undefined) process.exit(code);
+void ended.then((code) => {
+  // What still waits must not delay the end: only the output is waited for.
+  process.stdout.write("", (error) => {
+    if (error === null || error === undefined) process.exit(code);
+  });
 });

@@ -28,7 +28,7 @@ describeWithProgram("go", "the files of a release", () => {
     parseAllDocuments(text).flatMap((each) => (each.contents === null ? [] : [each.toJSON() as Listed]));
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), "ctrlmesh-release-"));
-    await writeArtifacts(dir, { version, registry: REGISTRY, notes: "- new\n" });
+    await writeArtifacts(dir, { version, registry: REGISTRY, notes: "- new\n", platforms: [] });
   }, 900_000);
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 

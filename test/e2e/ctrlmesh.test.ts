@@ -189,6 +189,14 @@ describeWithKube("ctrlmesh", () => {
       code: 2,
       stdout: expect.stringMatching(/ 1 of \d+ namespaces moves\n {2}default -> v2 {2}1 {2}team-a\n/),
     });
+    const limit = (maxMovingPercent: number | null) =>
+      mesh.client.patch(VIRTUAL_APPS, APP, { type: "merge", body: { spec: { route: { maxMovingPercent } } } });
+    await limit(1);
+    const limited = await run("plan", "-f", file);
+    expect(limited.stdout).toContain("is above spec.route.maxMovingPercent (1): nothing moves until");
+    expect(limited.stderr).not.toContain("as the file has it");
+    expect((await run("plan", "-f", file, "--as", "nobody")).code).toBe(1);
+    await limit(null);
     await mesh.apply(edit);
     expect((await run("wait", ...NAMED, "--timeout", "30s")).code).toBe(0);
     expect(await ownedByV2()).toBe((before ?? 0) + 1);
@@ -205,6 +213,10 @@ describeWithKube("ctrlmesh", () => {
     // The managers of this test are processes without pods, and serve no webhooks.
     const { code, found } = await findings();
     expect({ code, found: [...new Set(found)].sort() }).toEqual({ code: 2, found: ["replicas", "webhooks"] });
+    wrapKubectl(wrapped, pods);
+    const asked = await ctrlmesh(kube.kubeconfig, ["check", "--sidecars"], { PATH: `${wrapped}:${process.env.PATH}` });
+    expect(asked.stdout).toMatch(/^ok {7}certificates: the sidecars that were asked, 20 at most, renew their certificates$/m);
+    expect(asked.stdout).toMatch(/^ok {7}slices: /m);
     expect((await run("pause", ...NAMED)).code).toBe(0);
     expect((await findings("--app", APP.name, "-n", APP.namespace)).found).toContain("left-on");
     expect((await run("resume", ...NAMED)).code).toBe(0);

@@ -31,6 +31,8 @@ export function startCli(objects: FakeObject[]) {
   const onPatch: { call?: (...args: Parameters<Cluster["patch"]>) => void } = {};
   /** What the API server makes of an object. */
   const creates: { call?: (object: KubeObject) => KubeObject } = {};
+  /** What `kubectl apply` makes of an object. */
+  const applies: { call?: (object: KubeObject) => KubeObject } = {};
   const files = new Map<string, string>();
   /** The debug pages of the sidecar of each pod. */
   const sidecars = new Map<string, Readonly<Record<string, Page>>>();
@@ -74,6 +76,11 @@ export function startCli(objects: FakeObject[]) {
       if (stored === undefined) throw new MeshError("COMMAND_FAILED", "creating is not allowed here");
       return { object: stored, warnings: [] };
     },
+    async dryRunApply(object) {
+      const applied = applies.call?.(object);
+      if (applied === undefined) throw new MeshError("COMMAND_FAILED", "applying is not allowed here");
+      return applied;
+    },
     async forward({ name }) {
       const pages = sidecars.get(name);
       if (pages === undefined) throw new MeshError("COMMAND_FAILED", `no port of pod ${name} can be reached here`);
@@ -85,6 +92,7 @@ export function startCli(objects: FakeObject[]) {
     patches,
     onPatch,
     creates,
+    applies,
     files,
     answers,
     sidecars,

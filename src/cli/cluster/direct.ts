@@ -47,6 +47,9 @@ export async function directCluster({ kubeconfig, context, as, requestTimeoutMs 
       const stored = await bounded((signal) => client.create(resource, object, { dryRun: true, signal }));
       return { object: stored, warnings: [] };
     },
+    dryRunApply: async () => {
+      throw failure("applying a file needs kubectl on the PATH");
+    },
     forward: async () => {
       throw failure("asking a sidecar needs kubectl on the PATH: it forwards the port of the pod");
     },

@@ -58,6 +58,10 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
       const warnings = stderr.split("\n").filter((line) => line.startsWith("Warning: "));
       return { object: readAnswer(OBJECT, stored, "the created object") as unknown as KubeObject, warnings };
     },
+    async dryRunApply(object) {
+      const { stdout } = await ended(options, ["apply", "--dry-run=server", "-o", "json", "-f", "-"], JSON.stringify(object));
+      return readAnswer(OBJECT, tryParseJson(Buffer.from(stdout)), "the applied object") as unknown as KubeObject;
+    },
     forward: (pod, port) => forwardPort(options, pod, port),
   };
 }

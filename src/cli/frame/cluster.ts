@@ -27,6 +27,8 @@ export interface Cluster {
   patch(resource: Resource, ref: ObjectRef, patch: object, dryRun: boolean): Promise<void>;
   /** What the API server would store, after admission; it stores nothing. @throws MeshError `COMMAND_FAILED` with its refusal */
   dryRunCreate(resource: Resource, object: KubeObject): Promise<DryRun>;
+  /** What `kubectl apply` would make of an object; nothing is stored. @throws MeshError `COMMAND_FAILED` with the refusal */
+  dryRunApply(object: KubeObject): Promise<KubeObject>;
   /** Opens a port of a pod on this machine, until it is closed. */
   forward(pod: ObjectRef, port: number): Promise<Forwarded>;
 }

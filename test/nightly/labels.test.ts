@@ -1,5 +1,6 @@
 // `labelObjects` on the real control plane, by a manager that has only the chart's rights: the policies label what is created and changed, the
 // patcher what was there before, and the documented command removes the labels.
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -242,4 +243,30 @@ describeWithKube("labels on request", () => {
       }
     }, 30_000);
   });
+
+  it("are removed by ctrlmesh once nothing would write them again, and not before", async () => {
+    const remove = () => ctrlmesh(kube.kubeconfig, "labels", "remove", CONFIG.name, "-n", NAMESPACE);
+    await mesh.apply(JSON.stringify(config({ labelObjects: true })));
+    await untilComplete();
+    const early = await remove();
+    expect(early).toMatchObject({ code: 1, stdout: expect.stringContaining("asks for the labels, which would come back") });
+    expect(await configMap("team-a", "old-0")).toEqual(rightLabels("team-a"));
+    await mesh.apply(JSON.stringify(config({ labelObjects: false })));
+    await eventually(async () => expect(await policies()).toBe(""));
+    // The API server applies a deleted policy for up to a second.
+    await eventually(async () => expect(await remove()).toMatchObject({ code: 0 }), 60_000);
+    for (const resource of ["configmaps", "pods", "foos.demo.ctrlmesh.io", "namespaces"])
+      for (const key of KEYS) expect(await run("get", resource, "-A", "-l", key, "-o", "name")).toBe("");
+  });
 });
+
+function ctrlmesh(kubeconfig: string, ...args: string[]) {
+  return new Promise<{ readonly code: number; readonly stdout: string }>((resolve) => {
+    execFile(
+      process.execPath,
+      ["src/cli/main.ts", ...args],
+      { env: { ...process.env, KUBECONFIG: kubeconfig } },
+      (error, stdout) => resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout }),
+    );
+  });
+}

@@ -21,25 +21,36 @@ export interface Page<T> {
   readonly waitsMs?: number;
 }
 
-/** @throws MeshError `COMMAND_FAILED`, `NO_ANSWER` */
 type Ask = <T>(page: Page<T>) => Promise<T>;
 
+/** @throws MeshError `COMMAND_FAILED`, `NO_ANSWER` */
 export function askSidecar<T>(cluster: Cluster, pod: ObjectRef, page: Page<T>): Promise<T> {
   return withSidecar(cluster, pod, (ask) => ask(page));
 }
 
-/** Asks several pages over one port. */
+/** Asks several pages over one port. @throws MeshError `COMMAND_FAILED`, `NO_ANSWER` */
 export async function withSidecar<T>(cluster: Cluster, pod: ObjectRef, use: (ask: Ask) => Promise<T>): Promise<T> {
   const port = await cluster.forward(pod, HEALTH_PORT);
+  let length = 0;
   try {
-    return await use((page) => askPage(port.url, pod, page));
+    return await use(async (page) => {
+      const reply = await fetched(`${port.url}${page.path}`, pod, (page.waitsMs ?? 0) + ANSWER_MS);
+      length += reply.text.length;
+      if (length > MAX_ANSWER_BYTES)
+        throw failure(`the answers of the sidecar of pod ${pod.name} are longer than 32 MB together`);
+      return readPage(reply, pod, page);
+    });
   } finally {
     port.close();
   }
 }
 
-async function askPage<T>(url: string, pod: ObjectRef, { path, schema, isText = false, waitsMs = 0 }: Page<T>): Promise<T> {
-  const reply = await fetched(`${url}${path}`, pod, waitsMs + ANSWER_MS);
+interface Reply {
+  readonly status: number;
+  readonly text: string;
+}
+
+function readPage<T>(reply: Reply, pod: ObjectRef, { schema, isText = false }: Page<T>): T {
   const { text } = reply;
   if (reply.status === 404) throw failure(`the sidecar of pod ${pod.name} is older than this page: restart the pod`);
   if (reply.status !== 200) throw failure(`the sidecar of pod ${pod.name} answers ${reply.status}: ${text.slice(0, 200)}`);
@@ -49,11 +60,7 @@ async function askPage<T>(url: string, pod: ObjectRef, { path, schema, isText = 
 }
 
 /** Redirects are not followed: a pod must not choose what this machine asks. */
-async function fetched(
-  url: string,
-  pod: ObjectRef,
-  timeoutMs: number,
-): Promise<{ readonly status: number; readonly text: string }> {
+async function fetched(url: string, pod: ObjectRef, timeoutMs: number): Promise<Reply> {
   try {
     const reply = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: "manual" });
     return { status: reply.status, text: await boundedText(reply, pod) };

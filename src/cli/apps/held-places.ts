@@ -29,7 +29,7 @@ const RULES = z.object({
 });
 
 /** A page has a thousand places. */
-const MAX_PAGES = 1_000;
+const MAX_PAGES = 200;
 
 export type HeldPlace = Omit<z.output<typeof PLACE>, "owners"> & { readonly owners: readonly z.output<typeof OWNER>[] };
 

@@ -133,6 +133,7 @@ export const appStatusSchema = z.object({
         "Namespaces whose requests wait in a proxy until the owner is known; the maximum of all proxies.",
       ),
       kept: optional(countSchema).describe("Namespaces that a pause keeps with another owner than the rules demand."),
+      frozen: optional(countSchema).describe("Namespaces in which no pod may write, since the spec has frozen them."),
       gaps: optional(countSchema).describe(
         "Namespaces in which a sharded resource is in no shard of the family: nobody may write it there.",
       ),

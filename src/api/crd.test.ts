@@ -58,9 +58,9 @@ describe("crdOf", () => {
   it("has the printer columns in order, those of -o wide last", () => {
     const columns = KINDS.VirtualApp.columns;
     expect(columns.map(({ name }) => name.toUpperCase())).toEqual(
-      "READY REASON PROXIES SYNCED NAMESPACES MOVING WAITING-FOR WHY AGE ROUTE MESSAGE".split(" "),
+      "READY REASON PROXIES SYNCED NAMESPACES MOVING WAITING-FOR WHY AGE FROZEN ROUTE MESSAGE".split(" "),
     );
-    expect(columns.filter(({ priority }) => priority === 1).map(({ name }) => name)).toEqual(["Route", "Message"]);
+    expect(columns.filter(({ priority }) => priority === 1).map(({ name }) => name)).toEqual(["Frozen", "Route", "Message"]);
     expect(KINDS.ShardingConfig.columns.map(({ name }) => name.toUpperCase())).toEqual(
       "FAMILY SHARD PODS NAMESPACES BALANCED READY REASON AGE MESSAGE".split(" "),
     );

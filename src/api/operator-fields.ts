@@ -4,7 +4,8 @@ import { optional, z } from "zod";
 import { appAnnotations } from "./annotations.ts";
 import { int, textUpTo } from "./fields.ts";
 import { objectMetaSchema } from "./kind.ts";
-import { withRules } from "./rule.ts";
+import { dnsLabelSchema } from "./names.ts";
+import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
 
 /** The name is also a label's value on pods, so it has at most 63 characters. */
 export const appMetadataSchema = withRules(objectMetaSchema.extend({ name: textUpTo(63).exactOptional() }), appAnnotations);
@@ -36,6 +37,31 @@ export function guardSchema(subset: string) {
   return optional(z.enum(["Enforce", "Warn"])).describe(
     `Treatment of writes to objects that the pod's ${subset} does not own. Enforce (the default): they are refused. Warn: they pass, and so does a get of such an object, except while the namespace moves. The client gets a warning that names the owner. Then several ${subset}s may write to one object. A deletecollection outside of the own namespaces is refused all the same.`,
   );
+}
+
+const MAX_FROZEN = 64;
+const MAX_REASON = 256;
+
+export const frozenSchema = optional(
+  withRules(
+    z.record(z.string(), z.string().min(1).max(MAX_REASON)).meta({ maxProperties: MAX_FROZEN }),
+    frozenCountRule,
+    frozenNamesRule,
+  ),
+).describe(
+  "Frozen namespaces: the name of each, and why. No pod of the operator can write in a frozen namespace, whoever owns it, while the owner continues to read it. The leader-election lock, and Events about the operator's own pods, are not affected. The condition Converged is True once all pods enforce it and none of their writes there is under way.",
+);
+
+function* frozenCountRule(frozen: unknown): Iterable<Finding> {
+  const count = isObject(frozen) ? Object.keys(fieldsOf(frozen)).length : 0;
+  if (count > MAX_FROZEN) yield { path: [], message: `must have at most ${MAX_FROZEN} namespaces, and has ${count}` };
+}
+
+function* frozenNamesRule(frozen: unknown): Iterable<Finding> {
+  if (!isObject(frozen)) return;
+  for (const name of Object.keys(fieldsOf(frozen)).slice(0, MAX_FROZEN)) {
+    if (!dnsLabelSchema.safeParse(name).success) yield { path: [name], message: "must be the name of a namespace" };
+  }
 }
 
 export const pausedSchema = optional(z.boolean()).describe(

@@ -30,9 +30,9 @@ const ownerSchema = z.object({
 
 const entrySchema = z.object({
   state: z
-    .enum(["Owned", "Moving", "Fenced", "Unowned"])
+    .enum(["Owned", "Frozen", "Moving", "Fenced", "Unowned"])
     .describe(
-      "`Owned`: the owner may write. `Moving`: it may not yet, since pods of another subset still may. `Fenced`: the same, since the manager does not know yet what pods may write. `Unowned`: nobody may write.",
+      "`Owned`: the owner may write. `Frozen`: it may not, since somebody has frozen the namespace in the spec of the app. `Moving`: it may not yet, since pods of another subset still may. `Fenced`: the same, since the manager does not know yet what pods may write. `Unowned`: nobody may write.",
     ),
   owners: atomicList(ownerSchema, MAX_OWNERS).describe(
     "Who owns the places, while they move who gets them. The first owner that applies to a resource owns it.",

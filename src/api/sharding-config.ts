@@ -8,7 +8,7 @@ import { AGE_COLUMN, conditionColumns, defineKind, integerColumn, KUSIONSTACK_GR
 import { nonEmptySelector } from "./label-selector.ts";
 import { HASH_VALUE, limitSelectorSchema, MAX_LISTED_NAMESPACES, WRONG_HASH } from "./limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema } from "./names.ts";
-import { appMetadataSchema, guardSchema, onLossSchema, pausedSchema, webhookSchema } from "./operator-fields.ts";
+import { appMetadataSchema, frozenSchema, guardSchema, onLossSchema, pausedSchema, webhookSchema } from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { withRules } from "./rule.ts";
@@ -160,6 +160,7 @@ const shardingConfigSpecSchema = withRules(
       onLoss: onLossSchema("shard"),
       paused: pausedSchema,
       guard: guardSchema("shard"),
+      frozen: frozenSchema,
     })
     .meta(celRules(...specCel)),
   specRules,

@@ -172,3 +172,19 @@ describe("lockNameOf", () => {
     expect(lockNameOf({ selector, configuration: { controller: { leaderElection: {} } } })).toBe("");
   });
 });
+
+describe("spec.route.frozen", () => {
+  const problemsWith = (frozen: unknown) => problemsOf(sampleVirtualApp({ subsets: [], route: { frozen } }));
+  const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`team-${at}`, "x"]));
+
+  it("names up to 64 namespaces, each with a reason", () => {
+    expect(problemsWith({ ...many(64) })).toEqual([]);
+    expect(problemsWith(many(65)).join()).toContain("spec.route.frozen: must have at most 64 namespaces, and has 65");
+    expect(problemsWith({ "team-b": "" }).join()).toContain("spec.route.frozen[team-b]");
+    expect(problemsWith({ "team-b": "x".repeat(257) }).join()).toContain("spec.route.frozen[team-b]");
+  });
+  it("names no patterns", () => {
+    for (const name of ["team-*", "Team", "", "a/b", "__proto__"])
+      expect(problemsWith(JSON.parse(`{${JSON.stringify(name)}: "x"}`)).join()).toContain("must be the name of a namespace");
+  });
+});

@@ -8,7 +8,7 @@ import { AGE_COLUMN, conditionColumns, defineKind, integerColumn, KRUISE_GROUP, 
 import { labelsSchema, MAX_LABELS, nonEmptySelector } from "./label-selector.ts";
 import { matchLimitSelectorSchema } from "./match-limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema, subsetNameSchema } from "./names.ts";
-import { appMetadataSchema, guardSchema, onLossSchema, pausedSchema, webhookSchema } from "./operator-fields.ts";
+import { appMetadataSchema, frozenSchema, guardSchema, onLossSchema, pausedSchema, webhookSchema } from "./operator-fields.ts";
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
@@ -80,6 +80,7 @@ const routeSchema = z.strictObject({
     "An edit that would move more than this share of all namespaces waits, in percent. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit. The first division of a running operator is no move.",
   ),
   guard: guardSchema("subset").meta({ default: "Enforce" }),
+  frozen: frozenSchema,
   subsetPublicResources: optional(z.array(resourceMatchSchema).max(32)).describe(
     "Shared resources. Every subset can read and write all objects of these resources.",
   ),
@@ -122,6 +123,7 @@ export const virtualAppKind = defineKind({
     textColumn("Waiting-For", ".status.handover.waitingOn[0].pod", "Pod for which the handover has waited longest."),
     textColumn("Why", ".status.handover.waitingOn[0].reason", "Reason of the longest wait."),
     AGE_COLUMN,
+    { ...integerColumn("Frozen", ".status.namespaces.frozen", "Namespaces in which no pod of the app may write."), priority: 1 },
     { ...integerColumn("Route", ".status.routeVersion", "Version of the route."), priority: 1 },
     READY.message,
   ],

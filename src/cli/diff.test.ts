@@ -90,6 +90,19 @@ team-b    not published  blue
     ]);
   });
 
+  it("compares what is frozen", async () => {
+    const frozen = { frozen: [{ namespace: "team-b", reason: "a person works there" }] };
+    const held = routes(15, { blue: ["team-b"] }, frozen);
+    const base = { ...owned("default"), clusterScope: true };
+    const place = { ...owned("blue"), namespaces: ["team-b"] };
+    const isFrozen = { ...place, state: "Frozen" };
+    expect(await itemsOf(cliWith([slice(base, isFrozen)], { snapshot: held }))).toEqual([]);
+    expect(await itemsOf(cliWith([slice(base, place)], { snapshot: held }))).toEqual([["team-b", "blue, Owned", "blue, frozen"]]);
+    expect(await itemsOf(cliWith([slice(base, isFrozen)], { snapshot: routes(15, { blue: ["team-b"] }) }))).toEqual([
+      ["team-b", "blue, Frozen", "blue"],
+    ]);
+  });
+
   it("compares the policies: one that is late, one that is gone, one without a rule", async () => {
     const target = (message?: string) => [{ podName: "shop-1", ...(message !== undefined && { message }) }];
     const policies = [

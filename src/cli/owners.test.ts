@@ -52,7 +52,7 @@ it("says that there is no slice, and that another version has written a part of 
   });
   const newer = movingSlice({
     places: 3,
-    ownership: [{ state: "Frozen", since: "2026-01-01T00:00:00Z", namespaces: ["a", "b", "c"] }],
+    ownership: [{ state: "Doubled", since: "2026-01-01T00:00:00Z", namespaces: ["a", "b", "c"] }],
   });
   expect(await startCli([newer]).run("owners")).toMatchObject({
     stdout: "",

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { movingApp as app, condition, type FakeObject, startCli } from "../../test/support/cli.ts";
+import { routes } from "../../test/support/test-routes.ts";
 import { VERSION } from "../base/version.ts";
+import { enforced } from "../mesh/ownership/enforced.ts";
+import { ownerPage } from "../proxy/debug-pages.ts";
 import { EXIT } from "./frame/exit.ts";
 
 const READY = [condition("Ready", "True", "InSync"), condition("Converged", "True", "InSync")];
@@ -228,6 +231,14 @@ describe("explain owner", () => {
     expect(stdout).toBe(
       "APP       POD     SUBSET  ROUTE  OWNER OF a\nops/shop  shop-0  -       -      not asked: no port of pod shop-0 can be reached here\n",
     );
+  });
+
+  it("says that the namespace is frozen, with the reason that the sidecar has", async () => {
+    const cli = startCli([app(), pod("shop-0", "Running")]);
+    const frozen = [{ namespace: "a", reason: "restore" }];
+    const { snapshot } = enforced(routes(17, { blue: ["a"] }, { frozen }));
+    cli.sidecars.set("shop-0", { "/debug/owner": (query) => ownerPage(query, snapshot) });
+    expect((await cli.run("explain", "owner", "a")).stdout).toContain('17     subset "blue", frozen: restore\n');
   });
 
   it("says that no sidecar runs", async () => {

@@ -13,6 +13,7 @@ import { EVENT_LIST } from "./commands/events.ts";
 import { EXPLAIN_INJECT } from "./commands/explain-inject.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { EXPLAIN_REQUEST } from "./commands/explain-request.ts";
+import { FREEZE, THAW } from "./commands/freeze.ts";
 import { INJECT } from "./commands/inject.ts";
 import { LABELS_REMOVE } from "./commands/labels-remove.ts";
 import { LINT } from "./commands/lint.ts";
@@ -53,6 +54,8 @@ export const COMMANDS: readonly Command[] = [
   PAUSE,
   RESUME,
   CONFIRM,
+  FREEZE,
+  THAW,
   RECOVER,
   ROLL,
   LABELS_REMOVE,

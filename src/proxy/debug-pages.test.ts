@@ -37,6 +37,7 @@ describe("/debug/snapshot", () => {
       retained: { total: 1, first: ["prod"], truncated: false },
       callers: { userAgent: "", defaultOnlyUserAgents: [], stripManagedFields: false },
       guard: "Enforce",
+      frozen: [],
     });
   });
 

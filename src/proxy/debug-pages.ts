@@ -92,7 +92,8 @@ export function ownerPage(query: URLSearchParams, snapshot: Snapshot | undefined
   if (snapshot === undefined) return { namespace, owner: null };
   const { app, subset, version } = snapshot;
   const owner = ownersOf(snapshot.table, group, resource).ownerOf(namespace);
-  return { app, subset: subsetDisplayName(subset), namespace, owner: ownerText(owner, namespace), version };
+  const frozen = snapshot.frozen?.find((each) => each.namespace === namespace)?.reason;
+  return { app, subset: subsetDisplayName(subset), namespace, owner: ownerText(owner, namespace), frozen, version };
 }
 
 /** The most stages and rules that an explanation names. */
@@ -119,7 +120,7 @@ const MAX_NAMES = 100;
 
 export function snapshotPage(snapshot: Snapshot | undefined): object {
   if (snapshot === undefined) return { snapshot: null };
-  const { version, digest, app, subset, podNamespace, lockName, table, callers, guard = "Enforce" } = snapshot;
+  const { version, digest, app, subset, podNamespace, lockName, table, callers, guard = "Enforce", frozen = [] } = snapshot;
   const names: string[][] = table.classes.map(() => []);
   for (const [place, index] of table.classOf) names[index]?.push(placeText(place));
   const classes = table.classes.map((rules, index) => ({ rules, namespaces: bounded(names[index]?.sort() ?? [], MAX_NAMES) }));
@@ -137,6 +138,7 @@ export function snapshotPage(snapshot: Snapshot | undefined): object {
     retained: bounded(retainedPlaces(table).map(placeText).sort(), MAX_NAMES),
     callers,
     guard,
+    frozen,
   };
 }
 

@@ -16,7 +16,8 @@ export const [MAX_OWNERS, MAX_OWNER_RESOURCES] = [65, 16];
 /** /debug/owners?after=team-b. @param query `after` is `next` of the page before */
 export function ownersPage(query: URLSearchParams, snapshot: Snapshot | undefined): object {
   if (snapshot === undefined) return { snapshot: null };
-  const { version, digest, app, subset, table } = snapshot;
+  const { version, digest, app, subset, table, frozen = [] } = snapshot;
+  const frozenNames = new Set(frozen.map(({ namespace }) => namespace));
   const after = query.get("after");
   const all = placesIn(table);
   const left = after === null ? all : all.filter((place) => place > after);
@@ -29,7 +30,12 @@ export function ownersPage(query: URLSearchParams, snapshot: Snapshot | undefine
     if (at === MAX_LISTS) break;
     lists.set(owners, at);
     const isFenced = isFencedIn(table, place) || hasNothingYet(table);
-    places.push({ ...placeFields(place), owners: at, ...(isFenced && { fenced: true }) });
+    places.push({
+      ...placeFields(place),
+      owners: at,
+      ...(isFenced && { fenced: true }),
+      ...(frozenNames.has(place) && { frozen: true }),
+    });
     last = place;
   }
   const next = places.length < left.length ? last : undefined;

@@ -4,42 +4,17 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { performance } from "node:perf_hooks";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { ctrlmesh } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { describeWithKube, itWithProgram } from "../support/requirements.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const APP = { namespace: "foo-system", name: "foo-operator" };
 const NAMED = [APP.name, "-n", APP.namespace];
-
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly ms: number;
-}
-
-/** Never throws for an exit code. */
-function ctrlmesh(kubeconfig: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  const begin = performance.now();
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [MAIN, ...args],
-      { env: { ...process.env, KUBECONFIG: kubeconfig, ...env }, timeout: 60_000 },
-      (error, stdout, stderr) => {
-        const code = typeof error?.code === "number" ? error.code : 0;
-        resolve({ code, stdout, stderr, ms: performance.now() - begin });
-      },
-    );
-  });
-}
 
 async function kubectl(kubeconfig: string, args: readonly string[]) {
   return new Promise<{ readonly stdout: string; readonly stderr: string }>((resolve) => {

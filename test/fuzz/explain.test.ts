@@ -55,6 +55,9 @@ const routes: fc.Arbitrary<Snapshot> = fc
     lockName: fc.constantFrom("", "shop-lock"),
     subset: fc.constantFrom("", "blue", "green"),
     guard: fc.constantFrom(undefined, undefined, "Warn" as const),
+    frozen: places.map((names) =>
+      names.length === 0 ? undefined : names.map((namespace) => ({ namespace, reason: "restore" })),
+    ),
     agents: fc.constantFrom([], ["debug*"]),
   })
   .map(({ members: of, fenced, kept, agents, ...more }) => {

@@ -74,6 +74,10 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       silent(`another alert is about ${reason}`, [isApp, notReady(reason)], "11m"),
     ),
   ],
+  CtrlmeshFrozenForLong: [
+    fires("a namespace is frozen for a day", [series("ctrlmesh_manager_frozen_namespaces", APP, "1x1500")], "24h", APP),
+    silent("it is thawed in the evening", [series("ctrlmesh_manager_frozen_namespaces", APP, "1x600 0x900")], "25h"),
+  ],
   CtrlmeshOwnershipConflict: [
     fires("pods may write to namespaces of others", [series("ctrlmesh_manager_conflicting_namespaces", APP, "2x9")], "5m", APP),
     fires("a pod has the sidecar of another app", [isApp, notReady("OwnershipConflict")], "5m", APP),

@@ -95,6 +95,8 @@ describeWithTestNode("the quickstart, and the tasks behind it", () => {
     await eventually(async () => /^foo-\w+-\w+$/.test(await reconciledBy()), RETRY_MS);
   });
 
+  it("freezes a namespace and thaws it", { timeout: TIMEOUT_MS }, () => follow(GUIDE.freeze));
+
   it("shows the managers' logs and the leader", () => follow(GUIDE.look));
 
   it("upgrades the mesh, lists the sidecars' images, and rolls back", { timeout: TIMEOUT_MS }, () => follow(GUIDE.upgrade));

@@ -1,6 +1,5 @@
 // `labelObjects` on the real control plane, by a manager that has only the chart's rights: the policies label what is created and changed, the
 // patcher what was there before, and the documented command removes the labels.
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS, NAMESPACES } from "../../src/kube/client/resources.ts";
 import { nameHash } from "../../src/kube/place.ts";
+import { ctrlmesh } from "../support/ctrlmesh.ts";
 import { eventually } from "../support/eventually.ts";
 import { CHART_ARGS, helm, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -245,7 +245,7 @@ describeWithKube("labels on request", () => {
   });
 
   it("are removed by ctrlmesh once nothing would write them again, and not before", async () => {
-    const remove = () => ctrlmesh(kube.kubeconfig, "labels", "remove", CONFIG.name, "-n", NAMESPACE);
+    const remove = () => ctrlmesh(kube.kubeconfig, ["labels", "remove", CONFIG.name, "-n", NAMESPACE]);
     await mesh.apply(JSON.stringify(config({ labelObjects: true })));
     await untilComplete();
     const early = await remove();
@@ -259,14 +259,3 @@ describeWithKube("labels on request", () => {
       for (const key of KEYS) expect(await run("get", resource, "-A", "-l", key, "-o", "name")).toBe("");
   });
 });
-
-function ctrlmesh(kubeconfig: string, ...args: string[]) {
-  return new Promise<{ readonly code: number; readonly stdout: string }>((resolve) => {
-    execFile(
-      process.execPath,
-      ["src/cli/main.ts", ...args],
-      { env: { ...process.env, KUBECONFIG: kubeconfig } },
-      (error, stdout) => resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout }),
-    );
-  });
-}

@@ -22,6 +22,7 @@ export const GUIDE = {
   move: of("docs/quickstart.md", "Move a namespace"),
   refuse: of("docs/quickstart.md", "See a refused write"),
   goBack: of("docs/tasks/move-namespaces.md", "Move", "Stop", "Go back"),
+  freeze: of("docs/tasks/freeze-a-namespace.md", "Freeze", "Thaw"),
   look: of("docs/tasks/install.md", "If something does not work"),
   upgrade: of("docs/tasks/upgrade.md", "The manager", "Roll the sidecars", "Go back"),
   lookAtManager: of("docs/tasks/break-glass.md", "Before you do anything"),

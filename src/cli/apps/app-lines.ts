@@ -2,7 +2,7 @@
 import type { AppStatus, HandoverStatus } from "../../api/app-status.ts";
 import { columns, counted, shellLine } from "../frame/output.ts";
 import { age } from "./ages.ts";
-import { conditionOf, type FoundApp, pausedObjects } from "./apps.ts";
+import { conditionOf, type FoundApp, frozenIn, pausedObjects } from "./apps.ts";
 
 /** @param access the flags with which kubectl asks the same cluster */
 export function appLines(app: FoundApp, access: readonly string[], nowMs: number): string[] {
@@ -11,11 +11,12 @@ export function appLines(app: FoundApp, access: readonly string[], nowMs: number
   const resume = shellLine(["ctrlmesh", "resume", name, "-n", namespace, ...access]);
   const paused = pausedObjects(app).length > 0 ? [`  paused by its spec: no namespace moves until: ${resume}`] : [];
   const odd = unread.length > 0 ? [`  not shown, since another version has written it: ${unread.join(", ")}`] : [];
-  if (status === undefined) return [`${title}: no status yet; is ctrlmesh-manager running?`, ...paused, ...odd];
+  const stopped = [...paused, ...frozenIn(app).map(({ namespace, reason }) => `  frozen: namespace ${namespace}: ${reason}`)];
+  if (status === undefined) return [`${title}: no status yet; is ctrlmesh-manager running?`, ...stopped, ...odd];
   return [
     `${title}: ${readyText(app)}`,
     ...subsetLines(status),
-    ...paused,
+    ...stopped,
     ...(status.handover === undefined ? [] : handoverLines(status.handover, nowMs)),
     ...restartLines(status, nowMs),
     ...problemLines(status),

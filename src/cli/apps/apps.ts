@@ -12,21 +12,27 @@ import { failure, usageError } from "../frame/command.ts";
 import { readStatus } from "./read-status.ts";
 
 export interface AppObject extends KubeObject {
-  readonly spec?: Pausing;
+  readonly spec?: AppSpec;
   /** Another version may have written it (read-status.ts). */
   readonly status?: unknown;
 }
 
-interface Pausing {
-  readonly paused?: boolean | undefined;
-  readonly route?: { readonly paused?: boolean | undefined } | undefined;
+/** What the commands read and change in a spec. Each may have any form: admission may have been off. */
+interface AppOptions {
+  readonly paused?: unknown;
+  readonly guard?: unknown;
+  readonly frozen?: unknown;
+}
+
+interface AppSpec extends AppOptions {
+  readonly route?: AppOptions | undefined;
 }
 
 interface AppKind {
   readonly resource: Resource<AppObject>;
-  /** A spec, or a part of one for a merge patch, that pauses the app or lets it go on. */
-  specOf(paused: boolean): Pausing;
-  isPaused(spec: Pausing): boolean;
+  /** A spec, or a part of one for a merge patch, with these options. */
+  specWith(options: AppOptions): AppSpec;
+  optionsIn(spec: AppSpec): AppOptions;
   /** The app that the object is a part of. */
   nameOf(object: AppObject): string;
 }
@@ -34,14 +40,14 @@ interface AppKind {
 export const APP_KINDS: readonly AppKind[] = [
   {
     resource: VIRTUAL_APPS as Resource<AppObject>,
-    specOf: (paused) => ({ route: { paused } }),
-    isPaused: ({ route }) => route?.paused === true,
+    specWith: (route) => ({ route }),
+    optionsIn: ({ route }) => route ?? {},
     nameOf: ({ metadata }) => metadata.name ?? "",
   },
   {
     resource: SHARDING_CONFIGS as Resource<AppObject>,
-    specOf: (paused) => ({ paused }),
-    isPaused: ({ paused }) => paused === true,
+    specWith: (options) => options,
+    optionsIn: (spec) => spec,
     nameOf: ({ metadata, status }) => familyIn(status) ?? rootNameOf(metadata) ?? metadata.name ?? "",
   },
 ];
@@ -129,7 +135,22 @@ function isNamed({ kind, name, objects }: FoundApp, text: string): boolean {
 }
 
 export function pausedObjects({ kind, objects }: FoundApp): readonly AppObject[] {
-  return objects.filter(({ spec }) => kind.isPaused(spec ?? {}));
+  return objects.filter(({ spec }) => kind.optionsIn(spec ?? {}).paused === true);
+}
+
+export interface Frozen {
+  readonly namespace: string;
+  readonly reason: string;
+  readonly object: AppObject;
+}
+
+/** The namespaces that the objects of an app freeze. */
+export function frozenIn({ kind, objects }: FoundApp): readonly Frozen[] {
+  return objects.flatMap((object) => {
+    const { frozen } = kind.optionsIn(object.spec ?? {});
+    if (typeof frozen !== "object" || frozen === null) return [];
+    return Object.entries(frozen).map(([namespace, reason]) => ({ namespace, reason: String(reason), object }));
+  });
 }
 
 export function conditionOf({ status }: FoundApp, type: string): Condition | undefined {

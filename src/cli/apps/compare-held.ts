@@ -29,9 +29,10 @@ export function differingPlaces(published: readonly OwnedPlace[], { places, subs
   ];
 }
 
-/** Only the pods of the next owner are fenced. */
+/** Only the pods of the next owner are fenced. A place is frozen for all pods, and published as that once it does not move. */
 function isSame({ owners = [], state }: OwnedPlace, mine: HeldPlace, subset: string | undefined): boolean {
   if (!isDeepStrictEqual(owners, mine.owners)) return false;
+  if ((state === "Frozen" && !mine.frozen) || (state === "Owned" && mine.frozen)) return false;
   const isOwner = owners.some((owner) => owner.subset === subset);
   return !isOwner || mine.fenced === (state === "Moving" || state === "Fenced");
 }
@@ -42,7 +43,7 @@ function publishedText(place: OwnedPlace): string {
 }
 
 function heldText(place: HeldPlace): string {
-  return `${ownersText(place)}${place.fenced ? ", fenced" : ""}`;
+  return `${ownersText(place)}${place.fenced ? ", fenced" : ""}${place.frozen ? ", frozen" : ""}`;
 }
 
 function ownersText(place: WithOwners): string {

@@ -16,6 +16,7 @@ const PLACE = z.object({
   clusterScope: z.literal(true).optional(),
   owners: z.number(),
   fenced: z.boolean().default(false),
+  frozen: z.boolean().default(false),
 });
 const ROUTES = z.object({
   subset: z.string().optional(),

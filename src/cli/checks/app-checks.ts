@@ -2,7 +2,7 @@
 import type { Condition } from "../../api/conditions.ts";
 import { INJECTED_LABEL, PROXY_CONTAINER } from "../../api/injected-pod.ts";
 import { PODS } from "../../kube/client/resources.ts";
-import { conditionOf, type FoundApp, pausedObjects } from "../apps/apps.ts";
+import { conditionOf, type FoundApp, frozenIn, pausedObjects } from "../apps/apps.ts";
 import { imageOf } from "../apps/pod-image.ts";
 import { counted, shellLine } from "../frame/output.ts";
 import { type Check, type Finding, foundError, foundWarning, type Severity, unreadFindings } from "./check.ts";
@@ -59,9 +59,9 @@ function isBad({ type, status, lastTransitionTime }: Condition, nowMs: number): 
 
 export const LEFT_ON: Check = {
   name: "left-on",
-  holds: "no app is paused, and every guard refuses writes to objects of other subsets",
+  holds: "no app is paused, no namespace frozen, and every guard refuses writes to objects of other subsets",
   async run(look) {
-    return (await look.apps()).flatMap((app) => [...pauseFindings(app), ...guardFindings(app)]);
+    return (await look.apps()).flatMap((app) => [...pauseFindings(app), ...frozenFindings(app), ...guardFindings(app)]);
   },
 };
 
@@ -71,10 +71,16 @@ function pauseFindings(app: FoundApp): Finding[] {
   return [foundWarning("is paused: no namespace moves", "tasks/move-namespaces.md", { object: titleOf(app), next })];
 }
 
+function frozenFindings(app: FoundApp): Finding[] {
+  return frozenIn(app).map(({ namespace, reason }) => {
+    const next = shellLine(["ctrlmesh", "thaw", namespace, "--app", app.name, "-n", app.namespace]);
+    const message = `namespace ${namespace} is frozen, so its operator writes nothing there: ${reason}`;
+    return foundWarning(message, "tasks/freeze-a-namespace.md", { object: titleOf(app), next });
+  });
+}
+
 function guardFindings(app: FoundApp): Finding[] {
-  const isWarn = app.objects.some(({ spec }) =>
-    [spec, spec?.route].some((part) => (part as { guard?: string } | undefined)?.guard === "Warn"),
-  );
+  const isWarn = app.objects.some(({ spec }) => app.kind.optionsIn(spec ?? {}).guard === "Warn");
   if (!isWarn) return [];
   const docs = "reference/clients.md#writes-to-objects-of-other-subsets";
   return [foundWarning("guard is Warn: writes to objects of other subsets pass", docs, { object: titleOf(app) })];

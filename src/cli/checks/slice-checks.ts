@@ -47,7 +47,7 @@ function sliceFindings({ kind, namespace, name }: FoundApp, all: readonly Owners
 
 function ownedTwice(places: readonly OwnedPlace[]): string[] {
   const byPlace = Map.groupBy(
-    places.filter(({ state }) => state === "Owned"),
+    places.filter(({ state }) => state === "Owned" || state === "Frozen"),
     placeText,
   );
   return [...byPlace].flatMap(([place, [first, ...others]]) => {

@@ -19,14 +19,14 @@ export const PAUSE = appChange(
   "every namespace keeps its present owner, until resume",
   ({ kind, object }) => ({
     objects: [object],
-    patch: { spec: kind.specOf(true) },
+    patch: { spec: kind.specWith({ paused: true }) },
   }),
 );
 
 /** Any object of a family pauses it. */
 export const RESUME = appChange("resume", "resumed", "ends a pause: namespaces move as the rules ask", (app) => {
   const paused = pausedObjects(app);
-  return { objects: paused.length === 0 ? [app.object] : paused, patch: { spec: app.kind.specOf(false) } };
+  return { objects: paused.length === 0 ? [app.object] : paused, patch: { spec: app.kind.specWith({ paused: false }) } };
 });
 
 export const CONFIRM = appChange(

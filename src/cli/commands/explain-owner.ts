@@ -8,7 +8,12 @@ import { EXIT } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
 import { printTable } from "../frame/table.ts";
 
-const ANSWER = z.looseObject({ owner: z.string().nullable(), subset: z.string().optional(), version: z.number().optional() });
+const ANSWER = z.looseObject({
+  owner: z.string().nullable(),
+  subset: z.string().optional(),
+  frozen: z.string().optional(),
+  version: z.number().optional(),
+});
 
 export const EXPLAIN_OWNER: Command = {
   name: "explain owner",
@@ -36,6 +41,7 @@ export const EXPLAIN_OWNER: Command = {
       subset: answer?.subset,
       version: answer?.version,
       owner: answer?.owner ?? undefined,
+      frozen: answer?.frozen,
       problem,
     }));
     printTable(output, {
@@ -47,7 +53,8 @@ export const EXPLAIN_OWNER: Command = {
         POD: ({ pod }) => pod,
         SUBSET: ({ subset }) => subset,
         ROUTE: ({ version }) => version,
-        [`OWNER OF ${namespace}`]: ({ owner, problem }) => owner ?? problem ?? "it has no routes yet",
+        [`OWNER OF ${namespace}`]: ({ owner, frozen, problem }) =>
+          frozen === undefined ? (owner ?? problem ?? "it has no routes yet") : `${owner}, frozen: ${frozen}`,
       },
       ifNone: "",
     });

@@ -141,6 +141,13 @@ export interface Reroute {
   readonly isEstimate?: boolean;
 }
 
+/** The namespaces that the objects of an app freeze, by name; undefined if there are none. */
+export function frozenIn(...ofObjects: readonly (Readonly<Record<string, string>> | undefined)[]): PlannedSpec["frozen"] {
+  const reasons = Object.entries(Object.assign({}, ...ofObjects) as Readonly<Record<string, string>>);
+  if (reasons.length === 0) return undefined;
+  return reasons.map(([namespace, reason]) => ({ namespace, reason })).sort((a, b) => (a.namespace < b.namespace ? -1 : 1));
+}
+
 export function isLive({ isEnding }: Pick<App, "isEnding">): boolean {
   return !isEnding;
 }

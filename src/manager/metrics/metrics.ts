@@ -138,6 +138,14 @@ function addGauges(registers: Registry[], { registry, apps, policies, isLeader, 
   gauge(conflicting, (values) => {
     for (const { labels, status } of ledApps()) values.set(labels, status.namespaces?.conflicting ?? 0);
   });
+  const frozen = {
+    name: "ctrlmesh_manager_frozen_namespaces",
+    help: "Namespaces in which no pod of the app may write, since its spec has frozen them.",
+    labelNames: ["kind", "namespace", "name"],
+  };
+  gauge(frozen, (values) => {
+    for (const { labels, status } of ledApps()) values.set(labels, status.namespaces?.frozen ?? 0);
+  });
   const noWriter = {
     name: "ctrlmesh_manager_no_writer_now_seconds",
     help: "For how long no pod has been able to write to namespaces that move now, the longest of the app; 0 if a pod can.",

@@ -113,6 +113,15 @@ describe("the app of hand-written configs", () => {
     ]);
   });
 
+  it("freezes what one of its objects freezes", () => {
+    const frozenBy = (...specs: Fields[]) => appOf(...specs.map((spec, at) => config(`c-${at}`, spec))).spec?.frozen;
+    expect(frozenBy({}, { frozen: {} })).toBeUndefined();
+    expect(frozenBy({ frozen: { b: "x" } }, {}, { frozen: { a: "y" } })).toEqual([
+      { namespace: "a", reason: "y" },
+      { namespace: "b", reason: "x" },
+    ]);
+  });
+
   it("is paused if one says so, restarts pods unless all agree, and refuses foreign writes unless all agree", () => {
     const options = (...specs: Fields[]) => {
       const { spec } = appOf(...specs.map((spec, at) => config(`c-${at}`, spec)));

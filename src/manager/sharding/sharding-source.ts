@@ -11,7 +11,7 @@ import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
-import type { App, AppSpec, AppWords, Source } from "../apps/app.ts";
+import { type App, type AppSpec, type AppWords, frozenIn, type Source } from "../apps/app.ts";
 import { type Family, familiesOf, familyNameOf } from "./family.ts";
 import { createFamilyMemory } from "./family-memory.ts";
 import { familyPods } from "./family-pods.ts";
@@ -100,6 +100,7 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     callers: { ...NO_CALLER_POLICY, stripManagedFields: configs.some(({ metadata }) => stripsManagedFields(metadata)) },
     waitsFor: shards === undefined && root !== undefined ? notPlacedText(root) : undefined,
     guard: configs.every(({ spec }) => spec.guard === "Warn") ? "Warn" : undefined,
+    frozen: frozenIn(...configs.map(({ spec }) => spec.frozen)),
     webhook: head?.spec.webhook,
     isPaused: configs.some(({ spec }) => spec.paused === true),
     maxMovingPercent: root && maxMovingOf(root),

@@ -32,6 +32,23 @@ it("a namespace is Moving while a pod of another subset may write there, and the
   expect(ownershipByPlace(app.plan()).get("mover")).toEqual({ state: "Owned", owners: [{ subset: "canary" }] });
 });
 
+it("a frozen namespace has its owner, and moves as any other", () => {
+  const app = modelApp(["prod", "dev"], {});
+  app.pod("d", "").settle();
+  const plan = app.plan();
+  const frozen = [{ namespace: "prod", reason: "restore" }];
+  const states = (of: OwnershipPlan) =>
+    ownershipByPlace({ ...of, rules: new Map([...of.rules].map(([name, rules]) => [name, { ...rules, frozen }])) });
+  expect(states(plan).get("prod")).toEqual({ state: "Frozen", owners: [{ subset: "default" }] });
+  expect(states(plan).get("dev")?.state).toBe("Owned");
+  app.wish({ canary: ["prod"] });
+  app.pod("c", "canary");
+  expect(states(app.plan()).get("prod")).toMatchObject({
+    owners: [{ subset: "canary" }],
+    state: expect.stringMatching(/Moving|Fenced/),
+  });
+});
+
 it("a place is Fenced while a new leader does not know what pods may write, and keeps its owner", () => {
   const app = modelApp(["prod", "pilot"], { canary: ["pilot"] });
   app.pod("d", "").pod("c", "canary").settle();

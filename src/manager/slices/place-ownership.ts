@@ -17,6 +17,7 @@ export function ownershipByPlace(plan: OwnershipPlan): ReadonlyMap<string, Owner
   const { desired } = plan;
   const fences = new Map([...plan.rules].flatMap(([subset, { table }]) => (hasFences(table) ? [[subset, table]] : [])));
   const waits = waitsByPlace(plan.waits);
+  const frozen = new Set([...plan.rules.values()].flatMap((rules) => rules.frozen?.map(({ namespace }) => namespace) ?? []));
   const classes = new Map<number, OwnedClass>();
   const ownership = new Map<string, Ownership>();
   const places = desired.classOf.has(CLUSTER_SCOPE) ? desired.classOf.keys() : [CLUSTER_SCOPE, ...desired.classOf.keys()];
@@ -25,7 +26,8 @@ export function ownershipByPlace(plan: OwnershipPlan): ReadonlyMap<string, Owner
     const ofClass = classes.get(number) ?? ownedClass(ownersIn(desired, place));
     classes.set(number, ofClass);
     const waiting = ofClass.subsets.filter((subset) => isWaiting(fences.get(subset), place));
-    ownership.set(place, waiting.length === 0 ? ofClass.settled : ofClass.moving(...moveOf(place, waiting, waits)));
+    if (waiting.length > 0) ownership.set(place, ofClass.moving(...moveOf(place, waiting, waits)));
+    else ownership.set(place, frozen.has(place) ? ofClass.frozen : ofClass.settled);
   }
   return ownership;
 }
@@ -34,6 +36,7 @@ export function ownershipByPlace(plan: OwnershipPlan): ReadonlyMap<string, Owner
 interface OwnedClass {
   readonly subsets: readonly string[];
   readonly settled: Ownership;
+  readonly frozen: Ownership;
   moving(state: "Moving" | "Fenced", from: readonly string[]): Ownership;
 }
 
@@ -41,9 +44,11 @@ function ownedClass(owners: readonly Owner[]): OwnedClass {
   const subsets = [...new Set(owners.flatMap(({ subset }) => subset ?? []))];
   const common = owners.length === 0 ? {} : { owners: owners.slice(0, MAX_OWNERS).map(shown) };
   const known = new Map<string, Ownership>();
+  const settled: Ownership = { state: subsets.length === 0 ? "Unowned" : "Owned", ...common };
   return {
     subsets,
-    settled: { state: subsets.length === 0 ? "Unowned" : "Owned", ...common },
+    settled,
+    frozen: subsets.length === 0 ? settled : { state: "Frozen", ...common },
     moving(state, from) {
       const key = JSON.stringify([state, from]);
       const same = known.get(key) ?? { state, ...common, ...(from.length > 0 && { from }) };

@@ -7,7 +7,7 @@ import type { ShardingStatus } from "../../api/sharding-config.ts";
 import { withTransitionTime } from "../../runtime/status-writer.ts";
 import { withBoundedTexts } from "./bounded-texts.ts";
 import { CONVERGED_REASONS, convergedVerdict } from "./converged.ts";
-import { type Counts, countsOf, gainsOf } from "./counts.ts";
+import { type Counts, countsOf, frozenOf, gainsOf } from "./counts.ts";
 import {
   conditionOf,
   INJECTION_REASONS,
@@ -245,6 +245,8 @@ function isStuck({ status, reason, message }: Condition, { handover }: AppStatus
 /** @param facts without the plan while there is no route */
 function acceptedVerdict({ plan }: Partial<Pick<StatusFacts, "plan">>): Verdict<"Valid"> {
   const warnsOnly = [...(plan?.rules.values() ?? [])].some(({ guard }) => guard === "Warn");
-  const message = `the spec is valid${warnsOnly ? "; the guard is Warn: writes to objects of other subsets pass" : ""}`;
-  return { status: "True", reason: "Valid", message };
+  const guard = warnsOnly ? ["the guard is Warn: writes to objects of other subsets pass"] : [];
+  const count = plan === undefined ? 0 : frozenOf({ plan });
+  const frozen = count > 0 ? [`${count === 1 ? "1 namespace is" : `${count} namespaces are`} frozen: no pod writes there`] : [];
+  return { status: "True", reason: "Valid", message: ["the spec is valid", ...guard, ...frozen].join("; ") };
 }

@@ -29,12 +29,19 @@ export function countsOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): 
       moving: movingOf(facts, gains),
       held: Math.max(0, ...meshedPods(facts).map((pod) => proxyOf(facts, pod)?.backlog.heldNamespaces ?? 0)),
       kept: facts.plan.kept || undefined,
+      frozen: frozenOf(facts) || undefined,
       gaps: countGaps(desired) || undefined,
       conflicting: conflictingOf(facts) || undefined,
     },
     subsets: facts.plan.subsets.map((name) => subsetStatus(facts, name, owned.get(name) ?? 0, gains.get(name)?.since)),
     owned,
   };
+}
+
+/** Each subset has the same frozen namespaces. */
+export function frozenOf({ plan }: Pick<StatusFacts, "plan">): number {
+  const [rules] = plan.rules.values();
+  return rules?.frozen?.length ?? 0;
 }
 
 function countProxies(facts: StatusFacts): Counts["proxies"] {

@@ -8,7 +8,7 @@ import { remember } from "../../base/remember.ts";
 import { type Labels, matchesSelector, matchesTerms } from "../../kube/label-selector.ts";
 import type { CallerPolicy } from "../../mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
-import type { App, AppSpec, AppWords, Source } from "../apps/app.ts";
+import { type App, type AppSpec, type AppWords, frozenIn, type Source } from "../apps/app.ts";
 import { routeOf } from "./route-rules.ts";
 import { judgeEdit } from "./virtual-app-edit.ts";
 
@@ -103,6 +103,7 @@ export function specOf({ spec, metadata: { annotations = {}, generation } }: Pic
     lockName: lockNameOf(spec),
     callers: callersOf(spec, annotations),
     guard: spec.route?.guard === "Warn" ? "Warn" : undefined,
+    frozen: frozenIn(spec.route?.frozen),
     webhook: spec.configuration?.webhook,
     isPaused: spec.route?.paused === true,
     maxMovingPercent: isConfirmed ? undefined : spec.route?.maxMovingPercent,

@@ -239,6 +239,7 @@ const FILLED: Filled<RouteContent> = {
   lockName: "lock",
   callers: { userAgent: "agent/", defaultOnlyUserAgents: ["x"], stripManagedFields: true },
   guard: "Warn",
+  frozen: [{ namespace: "a", reason: "restore" }],
   words: { kind: "VirtualApp", rules: "the route of", lockField: "spec.lock", agentsField: "spec.agents" },
   table: {
     rules: Object.values(FILLED_RULES),

@@ -86,7 +86,10 @@ export function claimedRoute({ body, version }: ResourceMessage) {
   };
 }
 
-/** To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. */
+/**
+ * To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. To ignore `frozen` is not safe, and a proxy that
+ * does so claims another digest than it was sent.
+ */
 const CONTENT = {
   app: z.object({ namespace: z.string(), name: z.string().min(1, "missing") }),
   subset: z.string(),
@@ -94,6 +97,7 @@ const CONTENT = {
   lockName: z.string(),
   callers: z.object({ userAgent: z.string(), defaultOnlyUserAgents: NAMES, stripManagedFields: z.boolean() }),
   guard: z.literal("Warn", "not known to this version").optional(),
+  frozen: z.array(z.object({ namespace: z.string().min(1, "missing"), reason: z.string() })).optional(),
   words: z.object({ kind: z.string(), rules: z.string(), lockField: z.string(), agentsField: z.string() }).optional(),
 };
 
@@ -111,8 +115,8 @@ const NAMED_BODY = z.object({ ...CONTENT, tableHash: HASH });
 
 /** The content without the table. */
 function contentOf(content: RouteContent): Omit<RouteContent, "table"> {
-  const { app, subset, podNamespace, lockName, callers, guard, words } = content;
-  return { app, subset, podNamespace, lockName, callers, guard, words };
+  const { app, subset, podNamespace, lockName, callers, guard, frozen, words } = content;
+  return { app, subset, podNamespace, lockName, callers, guard, frozen, words };
 }
 
 function namedBody(content: RouteContent): Uint8Array {

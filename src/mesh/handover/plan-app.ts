@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { remember, rememberNames } from "../../base/remember.ts";
 import { type RouteContent, routeDigest } from "../contract/route-type.ts";
 import { countNamespaces } from "../ownership/place-lists.ts";
-import type { AppRef, CallerPolicy, Guard, Snapshot } from "../ownership/snapshot.ts";
+import type { AppRef, CallerPolicy, FrozenNamespace, Guard, Snapshot } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
 import type { SourceWords } from "../ownership/words.ts";
 import type { AppPod } from "./app-pod.ts";
@@ -23,6 +23,7 @@ export interface PlannedSpec {
   readonly lockName: string;
   readonly callers: CallerPolicy;
   readonly guard?: Guard | undefined;
+  readonly frozen?: readonly FrozenNamespace[] | undefined;
   /** Every namespace stays with its present owner. */
   readonly isPaused: boolean;
   /** If more of the namespaces would move, in percent, they stay until it is confirmed; absent: no limit. */
@@ -67,7 +68,7 @@ export interface AppPlan {
 }
 
 export function planApp(facts: AppFacts): AppPlan {
-  const { app, pods, factsOf, gone = [], bySpec, subsets, lockName, callers, guard, isPaused, retainsLosses } = facts;
+  const { app, pods, factsOf, gone = [], bySpec, subsets, lockName, callers, guard, frozen, isPaused, retainsLosses } = facts;
   const { maxMovingPercent, words } = facts;
   const inForce: InForce =
     isPaused || maxMovingPercent !== undefined
@@ -80,7 +81,7 @@ export function planApp(facts: AppFacts): AppPlan {
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added];
   const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
   const rules = createRules({
-    common: { app, podNamespace: app.namespace, lockName, callers, guard, words },
+    common: { app, podNamespace: app.namespace, lockName, callers, guard, frozen, words },
     subsets,
     tableOf: (subset) => withFences(desired, fences, subset),
     isYoung: facts.isYoung,

@@ -13,6 +13,8 @@ export type Decision =
   | { readonly kind: "allow" }
   /** `moving` is a refusal that a retry may overcome. */
   | { readonly kind: "refuse"; readonly why: "other-subset" | "moving" | "not-narrowable"; readonly message: string }
+  /** Somebody works in the namespace: no subset may write there. */
+  | { readonly kind: "frozen"; readonly namespace: string; readonly message: string }
   /** The guard only warns: allow a write to an object that the subset does not own. */
   | { readonly kind: "warn"; readonly message: string }
   /** The owner of the namespace is unknown: wait, then decide again. */
@@ -34,7 +36,10 @@ const REVIEW_GROUPS = new Set(["authentication.k8s.io", "authorization.k8s.io"])
 
 /** `scope` matters only for collections over all namespaces. */
 export function decide(view: ResourceView, info: ResourceInfo, scope: ResourceScope, planner: Planner = planQuery): Decision {
-  if (isReview(info) || (view.ownsAll && (view.hasNoRules || !isNodeProxy(info)))) return ALLOW;
+  if (isReview(info)) return ALLOW;
+  const frozen = refuseFrozen(view, info, scope);
+  if (frozen !== undefined) return frozen;
+  if (view.ownsAll && (view.hasNoRules || !isNodeProxy(info))) return ALLOW;
   if (isListOrWatch(info)) return decideRead(readViewOf(view), info, scope, planner);
   const reach = reachOf(info, scope);
   switch (reach) {
@@ -82,19 +87,19 @@ export function reachOf(info: ResourceInfo, scope: ResourceScope): Reach {
 /** The reach of a write in flight. `foreign`: an object of another subset, for which the guard only warns. */
 export type WriteReach = Reach | "foreign";
 
-/** True if the subset owns what the act reaches, apart from labels, or if the guard lets it pass. */
+/** True if the subset owns what the act reaches, apart from labels, or if the guard lets it pass, and nothing of it is frozen. */
 export function isWithin(view: ResourceView, reach: WriteReach, namespace: string): boolean {
   switch (reach) {
     case "foreign":
-      return view.guard === "Warn";
+      return view.guard === "Warn" && !isFrozen(view, namespace);
     case "place":
-      return view.ownershipOf(namespace) === "own";
+      return view.ownershipOf(namespace) === "own" && !isFrozen(view, namespace);
     case "cluster-scope":
       return [CLUSTER_SCOPE, ...BUCKETS].every((place) => view.ownershipOf(place) === "own");
     case "all-namespaces": // known and unknown ones
-      return view.ownsAll || view.byLabelsOnly === true;
+      return (view.ownsAll || view.byLabelsOnly === true) && !hasFrozen(view);
     case "everything":
-      return view.ownsAll && view.hasNoRules;
+      return view.ownsAll && view.hasNoRules && !hasFrozen(view);
     default:
       return reach satisfies never;
   }
@@ -102,6 +107,27 @@ export function isWithin(view: ResourceView, reach: WriteReach, namespace: strin
 
 export function isReview({ group }: ResourceInfo): boolean {
   return REVIEW_GROUPS.has(group);
+}
+
+/** Who owns a frozen namespace does not matter: also the owner may only read. */
+function refuseFrozen(view: ResourceView, info: ResourceInfo, scope: ResourceScope): Decision | undefined {
+  const [first] = view.frozen?.keys() ?? [];
+  if (first === undefined || !isAct(info)) return undefined;
+  const reach = reachOf(info, scope);
+  if (reach === "cluster-scope") return undefined;
+  const namespace = reach === "place" ? governingPlace(info.group, info.resource, info) : first;
+  const reason = view.frozen?.get(namespace);
+  if (reason === undefined) return undefined;
+  const whole = reach === "place" ? "" : "it reaches every namespace, and ";
+  return { kind: "frozen", namespace, message: `${describe(info)}: ${whole}namespace "${namespace}" is frozen: ${reason}` };
+}
+
+function hasFrozen({ frozen }: ResourceView): boolean {
+  return frozen !== undefined && frozen.size > 0;
+}
+
+export function isFrozen({ frozen }: Pick<ResourceView, "frozen">, namespace: string): boolean {
+  return frozen?.has(namespace) === true;
 }
 
 function decideObject(view: ResourceView, info: ResourceInfo): Decision {

@@ -1,5 +1,6 @@
 // The snapshot that one proxy enforces, and the view of one resource that follows from it. Pure. The session
 // caches compiled views, with a new cache for each snapshot.
+import { remember } from "../../base/remember.ts";
 import type { ItemMeta } from "../../kube/codec/codec.ts";
 import { formatTerms, type Labels, type LabelTerm, matchesTerms } from "../../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE, clusterPlace, isInClusterScope } from "../../kube/place.ts";
@@ -40,8 +41,16 @@ export interface Snapshot {
   readonly table: RouteTable;
   readonly callers: CallerPolicy;
   readonly guard?: Guard | undefined;
+  /** Namespaces in which no pod of the app may write, whoever owns them. Absent: none. */
+  readonly frozen?: readonly FrozenNamespace[] | undefined;
   /** Absent if an older manager made the snapshot. */
   readonly words?: SourceWords | undefined;
+}
+
+/** A person works in the namespace. It moves between subsets as any other. */
+export interface FrozenNamespace {
+  readonly namespace: string;
+  readonly reason: string;
 }
 
 /** `Warn`: writes to objects of other subsets pass, with a warning. Absent: they are refused. */
@@ -74,6 +83,8 @@ export interface ResourceView {
   /** Undefined if labels do not matter. Otherwise an owned object also has to match it (`isOwned`). */
   readonly labelFilter: LabelFilter | undefined;
   readonly guard?: Guard | undefined;
+  /** The reasons of the frozen namespaces by their names. Absent: none. */
+  readonly frozen?: ReadonlyMap<string, string> | undefined;
   /** Shards own cluster-scoped objects by name. Absent is false. */
   readonly isByName?: boolean;
   ownershipOf(namespace: string): Ownership;
@@ -124,6 +135,7 @@ export function viewOf(
     hasNoRules: snapshot.table.rules.length === 0 && snapshot.table.fenced.size === 0,
     labelFilter,
     guard: snapshot.guard,
+    frozen: snapshot.frozen && reasonsOf(snapshot.frozen),
     isByName: BUCKETS.some((bucket) => snapshot.table.classOf.has(bucket)),
     ownershipOf,
     ownerOf: owners.ownerOf,
@@ -140,6 +152,10 @@ export function viewOf(
     readView: { ...readViewFor(view, isRetained, snapshot.table), isForMoment: momentaryTest(retained, isRetained) },
   };
 }
+
+const reasonsOf = remember(
+  (frozen: readonly FrozenNamespace[]) => new Map(frozen.map(({ namespace, reason }) => [namespace, reason])),
+);
 
 function readViewFor(view: ResourceView, isRetained: (namespace: string) => boolean, table: RouteTable): ResourceView {
   const ownershipOf = (namespace: string): Ownership => (isRetained(namespace) ? "own" : view.ownershipOf(namespace));

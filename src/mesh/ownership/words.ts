@@ -81,6 +81,11 @@ export function editText({ app, words = NEUTRAL }: OfApp): string {
   return `edit ${words.rules} ${app.namespace}/${app.name}`;
 }
 
+/** The command that lets the app write in a frozen namespace again. */
+export function thawText({ app }: OfApp, namespace: string): string {
+  return `ctrlmesh thaw ${namespace} --app ${app.name} -n ${app.namespace}`;
+}
+
 /** Why a user agent is not served. `rule` is the entry of the list that matches it. */
 export function excludedText(rule: string, { kind, agentsField }: SourceWords = NEUTRAL): string {
   return `this user agent is served in the default subset only; ${agentsField} of the ${kind} has ${JSON.stringify(rule)}`;

@@ -61,6 +61,7 @@ export type DecisionReason =
   | "moving"
   | "unknown"
   | "not-narrowable"
+  | "frozen"
   | "not-filterable"
   | "other-subset-lock"
   | "lock-changed"

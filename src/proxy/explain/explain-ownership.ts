@@ -1,13 +1,13 @@
 // The stage "ownership" of an explanation: who owns what the request is about, and what the pod is shown of it.
 import type { ResourceInfo } from "../../kube/request-info.ts";
 import { isListOrWatch } from "../../kube/request-kind.ts";
-import { decide, isNamedByBody, isReview } from "../../mesh/ownership/decide.ts";
+import { decide, isFrozen, isNamedByBody, isReview } from "../../mesh/ownership/decide.ts";
 import { eventWriteOf } from "../../mesh/ownership/own-events.ts";
 import { governingPlace, type ResourceView } from "../../mesh/ownership/snapshot.ts";
 import { excludedText, ownerText } from "../../mesh/ownership/words.ts";
 import { isResourceCall, type ResourceCall } from "../call/call.ts";
 import { callerRefusal } from "../outbound/caller.ts";
-import { ownerUnknown, passForeign, refusal } from "../outbound/isolate/refusals.ts";
+import { frozenRefusal, ownerUnknown, passForeign, refusal } from "../outbound/isolate/refusals.ts";
 import { dependsOn, type Walk } from "./walk.ts";
 
 /** @throws StatusError as the layer `isolate` does */
@@ -46,6 +46,8 @@ function explainOwner(walk: Walk, call: ResourceCall): void {
     case "hold":
       say("waits a few seconds for the manager to name the owner");
       throw ownerUnknown(decision.namespace, call);
+    case "frozen":
+      throw frozenRefusal(decision, enforced, call);
     case "refuse":
       throw refusal(decision, enforced, call);
     default:
@@ -70,7 +72,7 @@ function namedByBody(info: ResourceInfo, view: ResourceView, walk: Walk): Resour
 
 function mayBeAboutOperator({ enforced: { snapshot } }: Walk, info: ResourceInfo, view: ResourceView): boolean {
   if (eventWriteOf(snapshot, info) === undefined) return false;
-  return view.ownershipOf(info.namespace) !== "own" || view.labelFilter !== undefined;
+  return view.ownershipOf(info.namespace) !== "own" || view.labelFilter !== undefined || isFrozen(view, info.namespace);
 }
 
 function narrowText(view: ResourceView, { namespace }: ResourceInfo): string {

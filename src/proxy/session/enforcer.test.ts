@@ -5,6 +5,22 @@ import type { Reach } from "../../mesh/ownership/decide.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
 import { createEnforcer } from "./enforcer.ts";
 
+it("a freeze waits for the writes of the owner there, and for no others", () => {
+  const enforcer = createEnforcer();
+  enforcer.enforce(routes(1, { blue: ["a", "b"] }));
+  const pods = { group: "", resource: "pods" };
+  const [there, whole] = [enforcer.beginWrite("a", pods), enforcer.beginWrite("b", pods)];
+  enforcer.enforce(routes(2, { blue: ["a", "b"] }, { frozen: [{ namespace: "a", reason: "restore" }] }));
+  let isDrained = false;
+  enforcer.whenDrained(() => {
+    isDrained = true;
+  });
+  expect([isDrained, enforcer.drainingWrites]).toEqual([false, 1]);
+  there();
+  expect(isDrained).toBe(true);
+  whole();
+});
+
 describe("the snapshot in force", () => {
   it("is seen by listeners as the current one, with the one before", () => {
     const enforcer = createEnforcer();

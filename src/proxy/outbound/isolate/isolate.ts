@@ -34,7 +34,7 @@ import { beginHold, createRecentLoss, type Hold } from "./hold.ts";
 import { guardObject } from "./object-guard.ts";
 import { withBytes, withNameFromBody } from "./object-labels.ts";
 import { createOwnEvents } from "./own-events.ts";
-import { createForeignWrites, ownerUnknown, passForeign, refusal, upgradedCollection } from "./refusals.ts";
+import { createForeignWrites, frozenRefusal, ownerUnknown, passForeign, refusal, upgradedCollection } from "./refusals.ts";
 
 export interface IsolateDeps extends ByNamespaceDeps, Pick<ProcessContext, "random" | "log"> {
   readonly discovery: Discovery;
@@ -101,6 +101,8 @@ export function isolate(deps: IsolateDeps): Layer {
             return pass(call, reachOf(info, scope), () => guardObject(call, view, next), view.labelFilter);
           case "narrow":
             return narrowed(call, decision.queryPlan, scope, next);
+          case "frozen":
+            throw frozenRefusal(decision, enforced, call);
           case "refuse": {
             const mayBeLoss = !hasWaited && hold === undefined && isAct(info) && decision.why === "other-subset";
             const place = governingPlace(info.group, info.resource, info);

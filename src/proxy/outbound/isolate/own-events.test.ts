@@ -53,6 +53,14 @@ describe("an Event about the operator itself, in the namespace of its pods that 
     for (const of of [{ blue: ["shop"], fenced: ["shop"] }, { blue: ["a"] }])
       expect(await setup(of).statusOf("POST", EVENTS, { body: eventOf(LEASE) })).toBe(201);
   });
+  it("passes while its namespace is frozen, and other Events there do not", async () => {
+    const more = { frozen: [{ namespace: "shop", reason: "restore" }] };
+    const { statusOf } = setup({ blue: ["shop"] }, more);
+    expect(await statusOf("POST", EVENTS, { body: eventOf(LEASE) })).toBe(201);
+    expect(await statusOf("PATCH", `${EVENTS}/shop-lock.1`, { body: '{"count":2}', headers: merge })).toBe(200);
+    expect(await statusOf("POST", EVENTS, { body: eventOf({ ...POD, name: "other-0" }) })).toBe(403);
+    expect(await statusOf("PATCH", `${EVENTS}/other.1`, { body: '{"count":2}', headers: merge })).toBe(403);
+  });
   it("may be patched by the pod that created it", async () => {
     const { statusOf } = setup();
     await statusOf("POST", EVENTS, { body: eventOf(LEASE) });

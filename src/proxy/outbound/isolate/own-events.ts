@@ -7,6 +7,7 @@ import { requestEncodingOf } from "../../../kube/codec/content-negotiation.ts";
 import { readEvent } from "../../../kube/codec/event-reader.ts";
 import { MERGE_PATCH_TYPE, mediaTypeOf, STRATEGIC_MERGE_PATCH_TYPE } from "../../../kube/media-types.ts";
 import { StatusError } from "../../../kube/status.ts";
+import { isFrozen } from "../../../mesh/ownership/decide.ts";
 import { type EventWrite, eventWriteOf, isOwnSubject, leavesSubject } from "../../../mesh/ownership/own-events.ts";
 import type { Snapshot } from "../../../mesh/ownership/snapshot.ts";
 import { type Handler, noteDecision, type ResourceCall } from "../../call/call.ts";
@@ -28,14 +29,15 @@ export function createOwnEvents(session: Pick<Session, "current">, podName: stri
     return reply;
   };
   return {
-    /** A create or patch of an Event in the pods' namespace, unless this subset owns all Events there; else undefined. */
+    /** A create or patch of an Event in the pods' namespace, unless this subset owns all Events there and may write them; else undefined. */
     writeOf({ info }: ResourceCall): EventWrite | undefined {
       if (info.resource !== "events") return undefined;
       const { snapshot, view } = enforcedNow(session);
       const write = eventWriteOf(snapshot, info);
       if (write === undefined) return undefined;
-      const { labelFilter, ownershipOf } = view(info.group, info.resource);
-      return ownershipOf(info.namespace) === "own" && labelFilter === undefined ? undefined : write;
+      const ofEvents = view(info.group, info.resource);
+      const ownsAllEvents = ofEvents.ownershipOf(info.namespace) === "own" && ofEvents.labelFilter === undefined;
+      return ownsAllEvents && !isFrozen(ofEvents, info.namespace) ? undefined : write;
     },
     /**
      * Sends the write if its Event is about the operator itself. Else returns undefined: the owner of the namespace decides.

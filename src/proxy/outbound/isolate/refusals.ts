@@ -6,7 +6,7 @@ import { plainText } from "../../../base/plain-text.ts";
 import { StatusError } from "../../../kube/status.ts";
 import type { Decision } from "../../../mesh/ownership/decide.ts";
 import type { Enforced } from "../../../mesh/ownership/enforced.ts";
-import { editText } from "../../../mesh/ownership/words.ts";
+import { editText, thawText } from "../../../mesh/ownership/words.ts";
 import { noteDecision, type ResourceCall } from "../../call/call.ts";
 import type { Reply } from "../../http/handler.ts";
 import { handoverRunning, RETRY_SECONDS } from "../lists/proxy-list.ts";
@@ -21,6 +21,16 @@ export function refusal(
   if (why === "moving") return handoverRunning(message);
   if (why === "not-narrowable") return new StatusError("Forbidden", message);
   return new StatusError("Forbidden", `${message}; to change that, ${editText(snapshot)}`);
+}
+
+/** The answer to whatever may change something in a frozen namespace. */
+export function frozenRefusal(
+  { namespace, message }: Extract<Decision, { kind: "frozen" }>,
+  { snapshot }: Enforced,
+  { record }: ResourceCall,
+): StatusError {
+  noteDecision(record, "refused", "frozen");
+  return new StatusError("Forbidden", `${message}; to end that: ${thawText(snapshot, namespace)}`);
 }
 
 /** The answer to a call whose namespace has no known owner when the wait is over. */

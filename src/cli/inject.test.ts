@@ -85,6 +85,28 @@ describe("inject", () => {
     });
   });
 
+  it("asks for another name than that of a Pod, which may be there already", async () => {
+    const pod = parse(workload("Deployment")).spec.template;
+    const cli = cliWithWebhook(JSON.stringify({ ...pod, kind: "Pod", metadata: { ...pod.metadata, name: "shop-0" } }));
+    expect((await cli.run("inject", "-f", "shop.yaml")).stdout).toMatch(/^# Pod shop-0: a pod of app shop gets\n/);
+    expect(cli.created[0]?.metadata).toMatchObject({ generateName: "shop-0-" });
+    expect(cli.created[0]?.metadata).not.toHaveProperty("name");
+  });
+
+  it("says that a manifest has its sidecar already", async () => {
+    const cli = cliWithWebhook(workload("Deployment"));
+    await cli.run("inject", "-f", "shop.yaml");
+    const create = cli.creates.call;
+    const injected = create?.(cli.created[0] ?? { metadata: {} });
+    cli.files.set("shop.yaml", JSON.stringify({ ...injected, kind: "Pod" }));
+    cli.creates.call = (object) => object;
+    const { code, stdout } = await cli.run("inject", "-f", "shop.yaml");
+    expect([code, stdout]).toEqual([
+      EXIT.ok,
+      "# Pod ops: a pod of app shop, to which nothing is added: it has its sidecar already\n",
+    ]);
+  });
+
   it("ends with 2 for a pod that the webhook would refuse, and says why", async () => {
     const { code, stdout } = await cliWithWebhook(workload("Deployment", "", "hostNetwork: true")).run(
       "inject",

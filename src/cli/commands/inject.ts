@@ -51,6 +51,8 @@ function linesOf({ object, app, added, refusal }: Item, at: number): string[] {
   const head = at === 0 ? [] : ["---"];
   if (refusal !== undefined) return [...head, `# ${object}: would be refused: ${refusal}`];
   if (app === undefined) return [...head, `# ${object}: no sidecar; why is said by: ctrlmesh explain inject POD`];
+  if (added === undefined)
+    return [...head, `# ${object}: a pod of app ${app}, to which nothing is added: it has its sidecar already`];
   const yaml = stringify(added, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd().split("\n");
   return [...head, `# ${object}: a pod of app ${app} gets`, ...yaml];
 }

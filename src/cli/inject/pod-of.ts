@@ -31,7 +31,7 @@ export function hasPods({ kind }: FileObject): boolean {
 export function podOf(object: FileObject, home: string): KubeObject | undefined {
   if (object.kind === "Pod") {
     const { data } = POD.safeParse(object);
-    return data && pod({ ...data.metadata, namespace: data.metadata.namespace ?? home }, data.spec);
+    return data && pod({ ...newName(data.metadata), namespace: data.metadata.namespace ?? home }, data.spec);
   }
   const { data } = WORKLOAD.safeParse(object);
   if (data === undefined) return undefined;
@@ -47,6 +47,11 @@ export function podOf(object: FileObject, home: string): KubeObject | undefined 
   }));
   const metadata = { generateName: `${name}-`, namespace, labels: { ...labels, ...(isSet && ofSet) }, annotations };
   return pod(metadata, { ...template.spec, volumes: [...(template.spec.volumes ?? []), ...claims] });
+}
+
+/** A pod of that name may be there already. */
+function newName({ name, ...metadata }: z.output<typeof METADATA>): object {
+  return name === undefined ? metadata : { ...metadata, generateName: `${name}-` };
 }
 
 function pod(metadata: object, spec: object): KubeObject {

@@ -9,6 +9,9 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
+/** Windows has no groups of processes, and a detached process there opens a window. */
+const HAS_GROUPS = process.platform !== "win32";
+
 const running = new Set<Child>();
 process.once("exit", () => {
   for (const child of running) stop(child);
@@ -16,7 +19,7 @@ process.once("exit", () => {
 
 /** @param input what it reads from its stdin; default: nothing */
 export function startKubectl(args: readonly string[], input?: string): Child {
-  const child = spawn("kubectl", args, { stdio: ["pipe", "pipe", "pipe"], detached: true });
+  const child = spawn("kubectl", args, { stdio: ["pipe", "pipe", "pipe"], detached: HAS_GROUPS, windowsHide: true });
   // It may end before it has read all, and then says why.
   child.stdin.on("error", () => {});
   child.stdin.end(input);
@@ -32,7 +35,8 @@ export function stop(child: Child): void {
   child.stderr.destroy();
   if (child.pid === undefined) return;
   try {
-    process.kill(-child.pid, "SIGKILL");
+    if (HAS_GROUPS) process.kill(-child.pid, "SIGKILL");
+    else child.kill("SIGKILL");
   } catch {
     // It has ended.
   }

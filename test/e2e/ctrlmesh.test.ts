@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
-import { ctrlmesh } from "../support/ctrlmesh.ts";
+import { ctrlmesh, forwardingKubectl } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -22,20 +22,6 @@ async function kubectl(kubeconfig: string, args: readonly string[]) {
       resolve({ stdout, stderr }),
     );
   });
-}
-
-/** A kubectl that forwards ports as a kubelet would: the pods of this test are processes of this machine. All else is the real one's. */
-function wrapKubectl(dir: string, pods: readonly MeshPod[]): void {
-  const ports = pods.map(({ name, healthUrl }) => `${name} ${new URL(healthUrl).port}`);
-  writeFileSync(join(dir, "ports"), `${ports.join("\n")}\n`);
-  const script = `#!/bin/sh
-if [ "$1" != port-forward ]; then PATH="\${PATH#*:}" exec kubectl "$@"; fi
-port=$(sed -n "s/^\${2#pod/} //p" "${dir}/ports")
-[ -n "$port" ] || { echo "error: unable to forward port" >&2; exit 1; }
-echo "Forwarding from 127.0.0.1:$port -> 5441"
-exec sleep 30
-`;
-  writeFileSync(join(dir, "kubectl"), script, { mode: 0o755 });
 }
 
 describeWithKube("ctrlmesh", () => {
@@ -62,7 +48,7 @@ describeWithKube("ctrlmesh", () => {
     expect(await run("status", "-A")).toMatchObject({ code: 0, stdout: "", stderr: "there is no app in this cluster\n" });
     await mesh.apply(demoVirtualApp());
     pods = [await mesh.addPod({ name: "foo-0" }), await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } })];
-    wrapKubectl(wrapped, pods);
+    forwardingKubectl(wrapped, pods);
     expect(await run("wait", ...NAMED, "--timeout", "30s")).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^foo-operator: Converged/),
@@ -102,7 +88,7 @@ describeWithKube("ctrlmesh", () => {
   });
 
   itWithProgram("kubectl", "finds no difference between a sidecar and what is published, once nothing moves", async () => {
-    wrapKubectl(wrapped, pods);
+    forwardingKubectl(wrapped, pods);
     const env = { PATH: `${wrapped}:${process.env.PATH}` };
     for (const { name } of pods) {
       await eventually(async () => {
@@ -113,7 +99,7 @@ describeWithKube("ctrlmesh", () => {
   });
 
   itWithProgram("kubectl", "explains a request as the sidecar then answers it", async () => {
-    wrapKubectl(wrapped, pods);
+    forwardingKubectl(wrapped, pods);
     const env = { PATH: `${wrapped}:${process.env.PATH}` };
     const explain = (...args: string[]) =>
       ctrlmesh(kube.kubeconfig, ["explain", "request", "foo-0", ...args, "-n", APP.namespace], env);
@@ -188,7 +174,7 @@ describeWithKube("ctrlmesh", () => {
     // The managers of this test are processes without pods, and serve no webhooks.
     const { code, found } = await findings();
     expect({ code, found: [...new Set(found)].sort() }).toEqual({ code: 2, found: ["replicas", "webhooks"] });
-    wrapKubectl(wrapped, pods);
+    forwardingKubectl(wrapped, pods);
     const asked = await ctrlmesh(kube.kubeconfig, ["check", "--sidecars"], { PATH: `${wrapped}:${process.env.PATH}` });
     expect(asked.stdout).toMatch(/^ok {7}certificates: the sidecars that were asked, 20 at most, renew their certificates$/m);
     expect(asked.stdout).toMatch(/^ok {7}slices: /m);

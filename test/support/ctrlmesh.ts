@@ -1,7 +1,11 @@
 // The program ctrlmesh as people run it.
 import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
+
+import type { MeshPod } from "./mesh.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
@@ -30,4 +34,18 @@ export function ctrlmesh(
       },
     );
   });
+}
+
+/** A kubectl that forwards ports as a kubelet would: the pods of this test are processes of this machine. All else is the real one's. */
+export function forwardingKubectl(dir: string, pods: readonly MeshPod[]): void {
+  const ports = pods.map(({ name, healthUrl }) => `${name} ${new URL(healthUrl).port}`);
+  writeFileSync(join(dir, "ports"), `${ports.join("\n")}\n`);
+  const script = `#!/bin/sh
+if [ "$1" != port-forward ]; then PATH="\${PATH#*:}" exec kubectl "$@"; fi
+port=$(sed -n "s/^\${2#pod/} //p" "${dir}/ports")
+[ -n "$port" ] || { echo "error: unable to forward port" >&2; exit 1; }
+echo "Forwarding from 127.0.0.1:$port -> 5441"
+exec sleep 30
+`;
+  writeFileSync(join(dir, "kubectl"), script, { mode: 0o755 });
 }

@@ -4,6 +4,9 @@ import { columns, counted, shellLine } from "../frame/output.ts";
 import { age } from "./ages.ts";
 import { conditionOf, type FoundApp, frozenIn, pausedObjects } from "./apps.ts";
 
+/** A wait that may not end by itself. */
+const LONG_WAIT_MS = 30_000;
+
 /** @param access the flags with which kubectl asks the same cluster */
 export function appLines(app: FoundApp, access: readonly string[], nowMs: number): string[] {
   const { kind, name, namespace, status, unread } = app;
@@ -64,7 +67,11 @@ function handoverLines(
     namespace === "" ? "" : `for example namespace ${namespace}`,
   ]);
   const head = `  ${verb}: ${what}${between}, ${phase} for ${age(since, nowMs)}, ${done} of ${total} pods are through`;
-  return [head, ...columns(waits, "    ").map((line) => line.trimEnd())];
+  const remedies = waitingOn.flatMap(({ reason, since: began }) =>
+    nowMs - Date.parse(began) < LONG_WAIT_MS ? [] : [`docs/reference/status.md#${reason.toLowerCase()}`],
+  );
+  const help = remedies.length === 0 ? [] : [`    what helps: ${[...new Set(remedies)].join(", ")}`];
+  return [head, ...columns(waits, "    ").map((line) => line.trimEnd()), ...help];
 }
 
 function restartLines({ restart }: AppStatus, nowMs: number): string[] {

@@ -33,7 +33,8 @@ function appFindings(app: FoundApp, nowMs: number): Finding[] {
   }
   const unread = unreadFindings(app.unread, "reference/status.md", { object, next });
   const bad = (app.status.conditions ?? []).filter((condition) => isBad(condition, nowMs));
-  const others = bad.filter(({ type }) => type !== "Ready");
+  // Two writers are the worst that can be, and only Ready says so.
+  const others = bad.filter(({ type, reason }) => type !== "Ready" || reason === "OwnershipConflict");
   const found = (others.length > 0 ? others : bad).map(({ type, reason, message }) => ({
     severity: SEVERITY_OF[type] ?? "warning",
     object,

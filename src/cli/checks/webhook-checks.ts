@@ -11,8 +11,8 @@ import { type Check, type Finding, foundError, foundWarning, type Look } from ".
 
 /** The chart's names. */
 const CONFIGURATIONS = [
-  [MUTATING_WEBHOOK_CONFIGURATIONS, "ctrlmesh-injection"],
-  [VALIDATING_WEBHOOK_CONFIGURATIONS, "ctrlmesh-validation"],
+  [MUTATING_WEBHOOK_CONFIGURATIONS, "ctrlmesh-injection", "pods start without a sidecar"],
+  [VALIDATING_WEBHOOK_CONFIGURATIONS, "ctrlmesh-validation", "wrong edits are not refused"],
 ] as const;
 
 /** Another version may have written it. */
@@ -28,11 +28,10 @@ export const WEBHOOK_CONFIGURATIONS: Check = {
   name: "webhooks",
   holds: "the webhook configurations are there and filled",
   run: (look) =>
-    eachConfiguration(look, (object, bundles) => {
+    eachConfiguration(look, (object, bundles, effect) => {
       const missing = { object, next: "helm upgrade ctrlmesh ..." };
       const empty = { object, next: "kubectl logs -n ctrlmesh-system deployment/ctrlmesh-manager" };
-      if (bundles === undefined)
-        return [foundError("is missing: pods start without a sidecar", "tasks/install.md#install", missing)];
+      if (bundles === undefined) return [foundError(`is missing: ${effect}`, "tasks/install.md#install", missing)];
       if (bundles.length > 0) return [];
       return [foundError("has no entry: no manager has filled it", "reference/webhooks.md#troubleshooting", empty)];
     }),
@@ -56,11 +55,11 @@ export const WEBHOOK_CA: Check = {
 /** @param findingsOf gets the caBundle of each webhook, "" for none; undefined: there is no such object */
 async function eachConfiguration(
   { cluster }: Look,
-  findingsOf: (object: string, bundles: readonly string[] | undefined) => Finding[],
+  findingsOf: (object: string, bundles: readonly string[] | undefined, effect: string) => Finding[],
 ): Promise<Finding[]> {
   const found = await Promise.all(
-    CONFIGURATIONS.map(async ([resource, name]) =>
-      findingsOf(`${resource.kind} ${name}`, await bundlesOf(cluster, resource, name)),
+    CONFIGURATIONS.map(async ([resource, name, effect]) =>
+      findingsOf(`${resource.kind} ${name}`, await bundlesOf(cluster, resource, name), effect),
     ),
   );
   return found.flat();

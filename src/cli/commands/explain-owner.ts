@@ -1,5 +1,5 @@
 // `ctrlmesh explain owner`: who owns a namespace, as the sidecars enforce it. Invariant: no owner is computed here:
-// each answer is that of a sidecar, with the version of its routes.
+// each answer is that of a sidecar, with the version of its routes. Below them stand the rules that match by the spec.
 import { z } from "zod";
 import { askSidecarsOf } from "../apps/app-sidecars.ts";
 import { findApp, listApps } from "../apps/apps.ts";
@@ -44,10 +44,14 @@ export const EXPLAIN_OWNER: Command = {
       frozen: answer?.frozen,
       problem,
     }));
+    // Loaded only here, as for `plan`.
+    const { explainedApps, explainedLines } = await import("../plan/explain-rules.ts");
+    const explained = await explainedApps(connected, apps, namespace, output);
     printTable(output, {
       kind: "OwnerAnswerList",
       items,
-      fields: { namespace },
+      fields: { namespace, explained },
+      notes: explained.flatMap(explainedLines),
       columns: {
         APP: ({ app: of }) => of,
         POD: ({ pod }) => pod,

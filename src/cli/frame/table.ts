@@ -15,11 +15,16 @@ interface Table<T> {
   readonly fields?: object;
   /** Lines above the table. */
   readonly title?: readonly string[];
+  /** Lines below it. */
+  readonly notes?: readonly string[];
 }
 
-export function printTable<T>(output: Output, { kind, items, columns: cells, ifNone, fields = {}, title = [] }: Table<T>): void {
+export function printTable<T>(
+  output: Output,
+  { kind, items, columns: cells, ifNone, fields = {}, title = [], notes = [] }: Table<T>,
+): void {
   const rows = items.map((item) => Object.values(cells).map((cell) => String(cell(item) ?? "-")));
   const lines = columns([Object.keys(cells), ...rows]).map((line) => line.trimEnd());
-  output.data(kind, { ...fields, items }, items.length === 0 ? [] : [...title, ...lines]);
+  output.data(kind, { ...fields, items }, items.length === 0 ? [] : [...title, ...lines, ...notes]);
   if (items.length === 0) output.hint(ifNone);
 }

@@ -1,0 +1,69 @@
+// Which rules of a VirtualApp match a namespace, in the order in which they decide. Pure. Invariant: whether a rule matches is
+// decided by the manager's own compiler. The words beside it only say what was compared.
+import { RE2JS } from "re2js";
+import type { MatchLimitSelector } from "../../api/match-limit-selector.ts";
+import type { VirtualAppSpec } from "../../api/virtual-app.ts";
+import { formatTerms, type Labels, matchesTerms, termsOfSelector } from "../../kube/label-selector.ts";
+import type { RouteRule } from "../../mesh/ownership/table.ts";
+import type { NamespaceFacts } from "../apps/compile/route-spec.ts";
+import { routeOf } from "./route-rules.ts";
+
+export interface RuleAnswer {
+  /** As in the spec: "subRules[canary].match[0]"; "(no rule)" for what no rule gives to a subset. */
+  readonly rule: string;
+  /** Absent for a limit of the whole app. */
+  readonly subset?: string | undefined;
+  readonly match: "yes" | "no" | "not reached" | "by object";
+  readonly why: string;
+}
+
+const REST = { rule: "(no rule)", subset: "default" };
+
+/** The spec must be valid. */
+export function explainRules(spec: VirtualAppSpec, namespace: NamespaceFacts): RuleAnswer[] {
+  const route = routeOf(spec);
+  const inside = new Set(route.membersOf(namespace, (expression, name) => RE2JS.compile(expression).matcher(name).find()));
+  const terms = termsByOrigin(spec);
+  const answers: RuleAnswer[] = [];
+  let decided: string | undefined;
+  for (const [at, rule] of route.rules.entries()) {
+    const name = rule.origin.replace(/^spec\.route\./, "");
+    const named = { rule: name, subset: "subset" in rule ? rule.subset : undefined };
+    const why = comparedText(terms.get(rule.origin), namespace) + resourcesText(rule);
+    if (rule.kind === "objects" || rule.kind === "object-limit") answers.push({ ...named, match: "by object", why });
+    else if (decided !== undefined) answers.push({ ...named, match: "not reached", why: `${decided} has decided` });
+    else {
+      answers.push({ ...named, match: inside.has(at) ? "yes" : "no", why });
+      if (rule.resources.length === 0 && inside.has(at) === (rule.kind === "subset")) decided = name;
+    }
+  }
+  if (decided !== undefined) return [...answers, { ...REST, match: "not reached", why: `${decided} has decided` }];
+  return [...answers, { ...REST, match: "yes", why: "the default subset has what no rule gives to another one" }];
+}
+
+/** By the names that the compiler gives to the rules. */
+function termsByOrigin({ route }: VirtualAppSpec): ReadonlyMap<string, MatchLimitSelector> {
+  const limits = (route?.globalLimits ?? []).map((limit, at) => [`spec.route.globalLimits[${at}]`, limit] as const);
+  const ofRules = (route?.subRules ?? []).flatMap(({ name, match }) =>
+    match.map((term, at) => [`subRules[${name}].match[${at}]`, term] as const),
+  );
+  return new Map([...limits, ...ofRules]);
+}
+
+function comparedText(term: MatchLimitSelector | undefined, { name, labels }: NamespaceFacts): string {
+  const { namespaceRegex, namespaceSelector, objectSelector } = term ?? {};
+  if (namespaceRegex !== undefined) return `namespaceRegex ${namespaceRegex}, and the name is ${name}`;
+  if (objectSelector !== undefined) return `objectSelector ${formatTerms(termsOfSelector(objectSelector))}`;
+  const terms = termsOfSelector(namespaceSelector ?? {});
+  const missed = terms.find((each) => !matchesTerms([each], labels));
+  if (missed === undefined) return `namespaceSelector ${formatTerms(terms)}, and the labels match`;
+  return `namespaceSelector ${formatTerms([missed])}, and ${labelText(missed.key, labels)}`;
+}
+
+function labelText(key: string, labels: Labels): string {
+  return Object.hasOwn(labels, key) ? `the label ${key} is ${labels[key] || '""'}` : `there is no label ${key}`;
+}
+
+function resourcesText({ resources }: RouteRule): string {
+  return resources.length === 0 ? "" : "; only for the resources that the rule names";
+}

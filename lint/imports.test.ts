@@ -75,9 +75,11 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     frame: "",
     cluster: "frame",
     apps: "frame",
+    inject: "apps frame",
+    labels: "apps frame",
     plan: "apps frame",
     checks: "apps frame",
-    commands: "apps checks frame plan",
+    commands: "apps checks frame inject labels plan",
   },
 };
 

@@ -14,6 +14,7 @@ import { writeArtifacts } from "./release/artifacts.ts";
 import { releaseNotes } from "./release/notes.ts";
 import { movableNames } from "./release/pins.ts";
 import { placeholders } from "./release/placeholders.ts";
+import { PLATFORMS } from "./release/platforms.ts";
 import { releaseProblems } from "./release/problems.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -78,7 +79,7 @@ if (problems.length > 0) {
   process.exit(1);
 }
 
-await writeArtifacts(OUT, { version, registry: naming.registry, notes: notes ?? "" });
+await writeArtifacts(OUT, { version, registry: naming.registry, notes: notes ?? "", platforms: PLATFORMS });
 for (const name of readdirSync(OUT)) process.stdout.write(`out/release/${name}\n`);
 if (!options["dry-run"]) {
   const target = `${naming.registry}/charts`;
@@ -86,4 +87,4 @@ if (!options["dry-run"]) {
   await helm(["push", ...plain, join(OUT, `ctrlmesh-${version}.tgz`), `oci://${target}`]);
   process.stderr.write(`pushed the chart to oci://${target}/ctrlmesh\n`);
 }
-process.stderr.write("not made: images and signatures (.github/workflows/release.yml); there is no command line to bundle yet\n");
+process.stderr.write("not made: images and signatures (.github/workflows/release.yml), and executables for macOS\n");

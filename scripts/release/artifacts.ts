@@ -1,4 +1,5 @@
-// Writes the files of a release that need no registry: the chart, plain manifests, CRDs, notes, the list of packages (SBOM) and checksums.
+// Writes the files of a release that need no registry: the chart, plain manifests, CRDs, notes, the list of packages (SBOM), the
+// executables of ctrlmesh with the manifest of the kubectl plugin, and checksums.
 // Chart and manifests name the images of the given registry. Used by `npm run release`.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,19 +13,25 @@ import { bundle, PROGRAMS } from "../build/bundle.ts";
 import { generatedFiles } from "../generate.ts";
 import { chartValues } from "../images/plan.ts";
 import { plainManifests } from "../manifests.ts";
+import { writeExecutables } from "./executables.ts";
+import { krewManifest } from "./krew.ts";
+import type { Platform } from "./platforms.ts";
 import { shippedPackages } from "./shipped-packages.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const KREW = join(ROOT, "scripts/release/krew.yaml");
 
 export interface Release {
   readonly version: string;
   /** Where the images are. */
   readonly registry: string;
   readonly notes: string;
+  /** Of the executables. */
+  readonly platforms: readonly Platform[];
 }
 
 /** Empties the folder and writes the files. @throws Error with the output of helm or npm */
-export async function writeArtifacts(dir: string, { version, registry, notes }: Release): Promise<void> {
+export async function writeArtifacts(dir: string, { version, registry, notes, platforms }: Release): Promise<void> {
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
   const values = valuesFor(registry, version);
@@ -34,6 +41,8 @@ export async function writeArtifacts(dir: string, { version, registry, notes }: 
   write("ctrlmesh-crds.yaml", crds());
   write("ctrlmesh.cdx.json", await packages());
   write("release-notes.md", notes);
+  const archives = await writeExecutables(dir, version, platforms);
+  if (archives.length > 0) write("ctrlmesh-krew.yaml", krewManifest(readFileSync(KREW, "utf8"), version, archives));
   const sums = readdirSync(dir).map(
     (name) =>
       `${createHash("sha256")

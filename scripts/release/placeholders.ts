@@ -2,7 +2,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const FILES = ["charts/ctrlmesh/values.yaml", "charts/ctrlmesh/files/dashboard.json", "MAINTAINERS.md"];
+const FILES = [
+  "charts/ctrlmesh/values.yaml",
+  "charts/ctrlmesh/files/dashboard.json",
+  "scripts/release/krew.yaml",
+  "scripts/release/krew.ts",
+  "MAINTAINERS.md",
+];
 /** The top-level domain that never resolves (RFC 6761). */
 const PLACEHOLDER = /(?:https:\/\/ctrlmesh\.invalid\/[^\s"]*|[\w.-]+@ctrlmesh\.invalid)/g;
 

@@ -84,6 +84,8 @@ it("placeholders of the project's home are found until a release has replaced th
   expect(placeholders(fileURLToPath(new URL("../../", import.meta.url)))).toEqual([
     "charts/ctrlmesh/values.yaml: https://ctrlmesh.invalid/docs/troubleshooting.md",
     "charts/ctrlmesh/files/dashboard.json: https://ctrlmesh.invalid/docs/troubleshooting.md",
+    "scripts/release/krew.yaml: https://ctrlmesh.invalid/",
+    "scripts/release/krew.ts: https://ctrlmesh.invalid/releases/download",
     "MAINTAINERS.md: name@ctrlmesh.invalid",
     "MAINTAINERS.md: maintainers@ctrlmesh.invalid",
   ]);

@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { askSidecar } from "./apps/ask-sidecar.ts";
+import { readHeld } from "./apps/held-places.ts";
 import type { Cluster } from "./frame/cluster.ts";
 
 const closers: (() => void)[] = [];
@@ -54,6 +55,17 @@ describe("a sidecar", () => {
     });
     await expect(answer).rejects.toThrow("the answer of the sidecar of pod shop-0 is longer than 32 MB");
     expect(sent).toBeLessThan(64 * chunk.length);
+  });
+
+  it.each([
+    ["small", "", "gives a list of places that does not end"],
+    ["large", "x".repeat(1024 * 1024), "are longer than 32 MB together"],
+  ])("that gives %s pages without end is not read to their end", async (_, filler, message) => {
+    let pages = 0;
+    const url = await serve((_req, res) => void res.end(JSON.stringify({ version: 1, filler, next: `ns-${pages++}` })));
+    const cluster = { forward: async () => ({ url, close: () => {} }) } as unknown as Cluster;
+    await expect(readHeld(cluster, { namespace: "ops", name: "shop-0" })).rejects.toThrow(message);
+    expect(pages).toBeLessThanOrEqual(200);
   });
 
   it("that breaks its answer off is named", async () => {

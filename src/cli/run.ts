@@ -8,11 +8,14 @@ import { BUG_REPORT } from "./commands/bug-report.ts";
 import { CONFIRM, PAUSE, RESUME } from "./commands/change-app.ts";
 import { CHECK } from "./commands/check.ts";
 import { COMPLETION } from "./commands/completion.ts";
+import { DIFF } from "./commands/diff.ts";
 import { EVENT_LIST } from "./commands/events.ts";
 import { EXPLAIN_INJECT } from "./commands/explain-inject.ts";
 import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { EXPLAIN_REQUEST } from "./commands/explain-request.ts";
 import { FREEZE, THAW } from "./commands/freeze.ts";
+import { INJECT } from "./commands/inject.ts";
+import { LABELS_REMOVE } from "./commands/labels-remove.ts";
 import { LINT } from "./commands/lint.ts";
 import { OWNERS } from "./commands/owners.ts";
 import { PLAN } from "./commands/plan.ts";
@@ -41,11 +44,13 @@ export const COMMANDS: readonly Command[] = [
   EXPLAIN_INJECT,
   OWNERS,
   PROXIES,
+  DIFF,
   TAP,
   TOP,
   EVENT_LIST,
   PLAN,
   LINT,
+  INJECT,
   PAUSE,
   RESUME,
   CONFIRM,
@@ -53,6 +58,7 @@ export const COMMANDS: readonly Command[] = [
   THAW,
   RECOVER,
   ROLL,
+  LABELS_REMOVE,
   BUG_REPORT,
   COMPLETION,
   VERSIONS,
@@ -63,6 +69,7 @@ export interface World {
   readonly clock: Clock;
   connect(options: ClusterOptions): Promise<Cluster>;
   readFile(path: string): Promise<string>;
+  interrupted(): AbortSignal;
 }
 
 export async function run(words: readonly string[], world: World): Promise<ExitCode> {
@@ -84,7 +91,7 @@ export async function run(words: readonly string[], world: World): Promise<ExitC
       return EXIT.ok;
     }
     const output = createOutput(world.streams, isJson(flags, command.formats));
-    const { clock, readFile } = world;
+    const { clock, readFile, interrupted } = world;
     const options = clusterOptions(flags);
     let connected: Promise<Cluster> | undefined;
     const cluster = () => {
@@ -94,7 +101,7 @@ export async function run(words: readonly string[], world: World): Promise<ExitC
       });
       return connected;
     };
-    return await command.run({ args, flags, output, clock, readFile, cluster });
+    return await command.run({ args, flags, output, clock, readFile, cluster, interrupted });
   } catch (error) {
     err(`ctrlmesh: ${oneLine(errorMessage(error))}\n`);
     if (!isMeshError(error, "USAGE")) return EXIT.failed;

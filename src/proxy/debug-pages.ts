@@ -12,6 +12,7 @@ import { ownerText, subsetDisplayName } from "../mesh/ownership/words.ts";
 import { readAskedRequest } from "./explain/asked-request.ts";
 import { type ExplainDeps, explainRequest } from "./explain/explain-request.ts";
 import type { AccessFields, AccessLog } from "./observe/access-log.ts";
+import { ownersPage } from "./owners-page.ts";
 import type { Policies } from "./policies/policies.ts";
 import type { Session } from "./session/session.ts";
 
@@ -31,6 +32,7 @@ export function debugPages(deps: DebugPagesDeps): Readonly<Record<string, Page>>
   return {
     "/debug/snapshot": () => snapshotPage(session.current?.snapshot),
     "/debug/owner": (query) => ownerPage(query, session.current?.snapshot),
+    "/debug/owners": (query) => ownersPage(query, session.current?.snapshot),
     "/debug/explain": (query) => explainPage(query, deps),
     "/debug/plans": () => ({ plans: plans.list().slice(0, MAX_PLANS) }),
     "/debug/policies": () => policiesPage(policies),

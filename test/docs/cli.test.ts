@@ -1,9 +1,11 @@
 // docs/reference/cli.md shows what the program prints.
 import { expect, it } from "vitest";
+import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import { EXIT } from "../../src/cli/frame/exit.ts";
 import { COMMANDS } from "../../src/cli/run.ts";
 import { enforced } from "../../src/mesh/ownership/enforced.ts";
 import { explainPage } from "../../src/proxy/debug-pages.ts";
+import { ownersPage } from "../../src/proxy/owners-page.ts";
 import { condition, type FakeObject, movingApp, movingSlice, startCli } from "../support/cli.ts";
 import { cliOfMesh } from "../support/cli-of-mesh.ts";
 import { readDocument } from "../support/doc-blocks.ts";
@@ -21,6 +23,7 @@ const EXAMPLES: readonly (readonly [line: string, cli: ReturnType<typeof startCl
   ["status", startCli([movingApp()])],
   ["explain request shop-1 delete deployments.apps/web --in team-b", cliWithSidecar()],
   ["owners -o wide", startCli([movingSlice()])],
+  ["diff shop-1", cliWithOldSidecar()],
   ["plan -f edit.yaml", cliWithEdit()],
 ];
 
@@ -44,6 +47,32 @@ function cliWithSidecar() {
   cli.answers.set("/apis/apps", { preferredVersion: { version: "v1" } });
   cli.answers.set("/apis/apps/v1", { resources: [{ name: "deployments", namespaced: true }] });
   cli.sidecars.set("shop-1", { "/debug/explain": (query) => explainPage(query, sidecarOfTeamA()) });
+  return cli;
+}
+
+/** A sidecar that does not know yet that team-b moves. */
+function cliWithOldSidecar() {
+  const pod = { metadata: { namespace: "ops", name: "shop-1", labels: { [INJECTED_LABEL]: "shop" } } };
+  const ownership = [
+    { state: "Moving", owners: [{ subset: "canary" }], from: ["default"], since: "2026-01-01T00:00:00Z", namespaces: ["team-b"] },
+    {
+      state: "Owned",
+      owners: [{ subset: "default" }],
+      since: "2026-01-01T00:00:00Z",
+      namespaces: ["team-a"],
+      clusterScope: true,
+    },
+  ];
+  const cli = startCli([
+    movingApp({ routeVersion: 17 }),
+    movingSlice({ ownership }),
+    { apiVersion: "v1", kind: "Pod", ...pod } as unknown as FakeObject,
+  ]);
+  const held = routes(15, { defaultSubset: ["team-a", "team-b"] }, { subset: "" });
+  cli.sidecars.set("shop-1", {
+    "/debug/owners": (query) => ownersPage(query, held),
+    "/debug/policies": () => ({ rules: { first: [], truncated: false } }),
+  });
   return cli;
 }
 

@@ -108,6 +108,41 @@ describe("ctrlmesh and a kubectl that misbehaves", () => {
     await eventually(() => expect(livingPids()).toEqual([]));
   });
 
+  it("ends a watch with 0 at Ctrl-C, and leaves no kubectl behind, also one that hangs", async () => {
+    writeKubectl(`*/virtualapps*) echo $$ >> ${dir}/pids; exec sleep 60;;`);
+    const child = spawn(process.execPath, [MAIN, "status", "-w"], { env: { PATH: path() }, stdio: "ignore" });
+    const ended = new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
+    await eventually(() => expect(pids()).toHaveLength(1));
+    child.kill("SIGINT");
+    expect(await ended).toEqual({ code: 0, signal: null });
+    await eventually(() => expect(livingPids()).toEqual([]));
+  });
+
+  it("goes on watching while kubectl cannot reach the API server, and then shows what has changed", async () => {
+    writeKubectl(`*/virtualapps*) [ ! -e ${dir}/away ] || { echo "connection refused" >&2; exit 1; }; cat ${dir}/virtualapps;;`);
+    const child = spawn(process.execPath, [MAIN, "status", "-w"], { env: { PATH: path() } });
+    let [stdout, stderr] = ["", ""];
+    child.stdout.on("data", (chunk) => {
+      stdout += chunk;
+    });
+    child.stderr.on("data", (chunk) => {
+      stderr += chunk;
+    });
+    await eventually(() => expect(stdout).toContain("VirtualApp ops/shop"));
+    writeFileSync(join(dir, "away"), "");
+    await eventually(() => expect(stderr).toContain("looking again every 2 s: connection refused"));
+    writeFileSync(
+      join(dir, "virtualapps"),
+      JSON.stringify({ items: [{ ...APP, metadata: { ...APP.metadata, name: "later" } }] }),
+    );
+    rmSync(join(dir, "away"));
+    await eventually(() => expect(stdout).toContain("VirtualApp ops/shop: is gone"));
+    child.kill("SIGINT");
+    await eventually(() => expect(child.exitCode).toBe(0));
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: without a terminal, nothing drives one.
+    expect(stdout).not.toMatch(/\u001b/);
+  });
+
   it("names kubectl, and what it printed, if that is no JSON", async () => {
     writeKubectl('*/virtualapps*) echo "WARNING: this plugin is deprecated";;');
     const { code, stderr } = await ctrlmesh(["status"], { PATH: path() });

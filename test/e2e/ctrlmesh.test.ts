@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { ctrlmesh, forwardingKubectl } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
@@ -87,6 +87,17 @@ describeWithKube("ctrlmesh", () => {
     });
   });
 
+  itWithProgram("kubectl", "finds no difference between a sidecar and what is published, once nothing moves", async () => {
+    forwardingKubectl(wrapped, pods);
+    const env = { PATH: `${wrapped}:${process.env.PATH}` };
+    for (const { name } of pods) {
+      await eventually(async () => {
+        const { code, stdout } = await ctrlmesh(kube.kubeconfig, ["diff", name, "-n", APP.namespace], env);
+        expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/nothing differs in \d+ places/) });
+      });
+    }
+  });
+
   itWithProgram("kubectl", "explains a request as the sidecar then answers it", async () => {
     forwardingKubectl(wrapped, pods);
     const env = { PATH: `${wrapped}:${process.env.PATH}` };
@@ -139,6 +150,14 @@ describeWithKube("ctrlmesh", () => {
       code: 2,
       stdout: expect.stringMatching(/ 1 of \d+ namespaces moves\n {2}default -> v2 {2}1 {2}team-a\n/),
     });
+    const limit = (maxMovingPercent: number | null) =>
+      mesh.client.patch(VIRTUAL_APPS, APP, { type: "merge", body: { spec: { route: { maxMovingPercent } } } });
+    await limit(1);
+    const limited = await run("plan", "-f", file);
+    expect(limited.stdout).toContain("is above spec.route.maxMovingPercent (1): nothing moves until");
+    expect(limited.stderr).not.toContain("as the file has it");
+    expect((await run("plan", "-f", file, "--as", "nobody")).code).toBe(1);
+    await limit(null);
     await mesh.apply(edit);
     expect((await run("wait", ...NAMED, "--timeout", "30s")).code).toBe(0);
     expect(await ownedByV2()).toBe((before ?? 0) + 1);
@@ -155,6 +174,10 @@ describeWithKube("ctrlmesh", () => {
     // The managers of this test are processes without pods, and serve no webhooks.
     const { code, found } = await findings();
     expect({ code, found: [...new Set(found)].sort() }).toEqual({ code: 2, found: ["replicas", "webhooks"] });
+    forwardingKubectl(wrapped, pods);
+    const asked = await ctrlmesh(kube.kubeconfig, ["check", "--sidecars"], { PATH: `${wrapped}:${process.env.PATH}` });
+    expect(asked.stdout).toMatch(/^ok {7}certificates: the sidecars that were asked, 20 at most, renew their certificates$/m);
+    expect(asked.stdout).toMatch(/^ok {7}slices: /m);
     expect((await run("pause", ...NAMED)).code).toBe(0);
     expect((await findings("--app", APP.name, "-n", APP.namespace)).found).toContain("left-on");
     expect((await run("resume", ...NAMED)).code).toBe(0);
@@ -165,6 +188,53 @@ describeWithKube("ctrlmesh", () => {
     expect((await run("check", "--pre", "--as", "nobody")).stdout).toContain(
       "you may not create clusterroles.rbac.authorization.k8s.io",
     );
+  });
+
+  itWithProgram("kubectl", "asks the API server which pod it would create, and creates none", async () => {
+    const { namespace } = APP;
+    await mesh.apply(JSON.stringify({ apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace, name: "default" } }));
+    const file = join(wrapped, "workload.yaml");
+    const template = { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "web", image: "web:1" }] } };
+    const workload = { apiVersion: "apps/v1", kind: "Deployment", metadata: { namespace, name: "web" }, spec: { template } };
+    writeFileSync(file, JSON.stringify(workload));
+    const inject = (...args: string[]) => run("inject", "-f", file, ...args);
+    // No webhook of this test's managers is called.
+    const answer = { code: 0, stdout: "# Deployment foo-system/web: no sidecar; why is said by: ctrlmesh explain inject POD\n" };
+    expect(await inject()).toMatchObject(answer);
+    expect(await ctrlmesh(kube.kubeconfig, ["inject", "-f", file], { PATH: "/nonexistent" })).toMatchObject(answer);
+    expect(await inject("--as", "nobody")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('cannot create resource "pods"'),
+    });
+    const { stdout } = await kubectl(kube.kubeconfig, ["get", "pods", "-n", namespace, "-o", "name"]);
+    expect(stdout).not.toContain("web");
+  });
+
+  itWithProgram("kubectl", "removes the labels of a family from its objects and from namespaces, and no others", async () => {
+    const [key, hash] = ["ctrlmesh.kusionstack.io/namespace", "ctrlmesh.kusionstack.io/shard-hash"];
+    const relateResources = [{ apiGroups: [""], resources: ["configmaps"] }];
+    const spec = {
+      selector: { matchLabels: { shard: "east" } },
+      controller: { leaderElectionName: "labelled" },
+      limits: [{ relateResources, selector: { matchLabels: { [key]: "team-a" } } }],
+    };
+    const metadata = { namespace: APP.namespace, name: "labelled" };
+    const labels = { [key]: "team-a", [hash]: "3", mine: "kept" };
+    const config = { apiVersion: "ctrlmesh.kusionstack.io/v1alpha1", kind: "ShardingConfig", metadata, spec };
+    const configMap = { apiVersion: "v1", kind: "ConfigMap", metadata: { namespace: "team-a", name: "old", labels } };
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", labels } };
+    for (const object of [config, configMap, namespace]) await mesh.apply(JSON.stringify(object));
+    const asNobody = await run("labels", "remove", "labelled", "-n", APP.namespace, "--as", "nobody");
+    expect(asNobody).toMatchObject({ code: 1, stderr: expect.stringContaining("cannot list resource") });
+    expect(await run("labels", "remove", "labelled", "-n", APP.namespace)).toMatchObject({
+      code: 0,
+      stdout: "namespaces: removed from 1 object\nconfigmaps: removed from 1 object\n",
+    });
+    const left = async (type: string, name: string) =>
+      JSON.parse((await kubectl(kube.kubeconfig, ["get", type, name, "-n", "team-a", "-o", "json"])).stdout).metadata.labels;
+    expect(await left("configmap", "old")).toEqual({ mine: "kept" });
+    expect(Object.keys(await left("namespace", "team-a"))).not.toContain(key);
+    await mesh.client.delete(SHARDING_CONFIGS, metadata);
   });
 
   itWithProgram("kubectl", "names the right that is missing", async () => {

@@ -6,6 +6,10 @@ import { ROUTES_FINALIZER } from "../../src/api/app-status.ts";
 import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import { VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { POD_NAME, SHARD_INJECTED } from "../../src/api/sharding-keys.ts";
+import type { FileObject } from "../../src/cli/apps/read-objects.ts";
+import { kubectlCluster } from "../../src/cli/cluster/kubectl.ts";
+import { podOf } from "../../src/cli/inject/pod-of.ts";
+import { previewInjection } from "../../src/cli/inject/preview-injection.ts";
 import {
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
@@ -84,6 +88,26 @@ describeWithKube("webhooks", () => {
     expect(isInjected(pod)).toBe(true);
     expect(pod.metadata.labels?.[INJECTED_LABEL]).toBe("foo-operator");
     expect(isInjected(await createPod(SELECTED, { dryRun: true }))).toBe(true);
+  });
+
+  it("answer ctrlmesh inject with what they add, and with why they refuse", async () => {
+    const options = { kubeconfig: kube.kubeconfig, context: undefined, as: undefined, requestTimeoutMs: 10_000 };
+    const cluster = await kubectlCluster(options);
+    const preview = (spec: object) => {
+      const containers = [{ name: "operator", image: "example.invalid/foo", env: [{ name: "A", value: "1" }] }];
+      const template = { metadata: { labels: SELECTED }, spec: { serviceAccountName: "foo-operator", containers, ...spec } };
+      const pod = podOf({ kind: "Deployment", metadata: { namespace: OPS, name: "foo" }, spec: { template } } as FileObject, OPS);
+      return previewInjection(cluster, pod ?? { metadata: {} });
+    };
+    const { app, added } = (await preview({})) as { app: string; added: { metadata: object; spec: Record<string, object[]> } };
+    expect(app).toBe("foo-operator");
+    expect(added.metadata).toMatchObject({ labels: { [INJECTED_LABEL]: "foo-operator" } });
+    expect(added.spec.initContainers).toMatchObject([{ name: "ctrlmesh-proxy" }]);
+    expect(added.spec.containers).toMatchObject([{ name: "operator", env: expect.any(Array) }]);
+    expect(JSON.stringify(added)).not.toMatch(/kube-api-access|"A"|restartPolicy":"Always","dnsPolicy|"tolerations"/);
+    expect(Object.keys(added.spec).sort()).toEqual(["containers", "initContainers", "volumes"]);
+    const { refusal } = await preview({ hostNetwork: true });
+    expect(refusal).toMatch(/^ctrlmesh: pod foo-system\/foo-.* cannot be injected: .*hostNetwork/);
   });
 
   it("name the shard of a pod of a StatefulSet in a label that selects it", async () => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import { CONFIG_MAPS, NAMESPACES } from "../../src/kube/client/resources.ts";
 import { nameHash } from "../../src/kube/place.ts";
+import { ctrlmesh } from "../support/ctrlmesh.ts";
 import { eventually } from "../support/eventually.ts";
 import { CHART_ARGS, helm, MESH_NAMESPACE, RELEASE } from "../support/helm.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -241,5 +242,20 @@ describeWithKube("labels on request", () => {
         for (const key of KEYS) expect(await run("get", resource, "-A", "-l", key, "-o", "name")).toBe("");
       }
     }, 30_000);
+  });
+
+  it("are removed by ctrlmesh once nothing would write them again, and not before", async () => {
+    const remove = () => ctrlmesh(kube.kubeconfig, ["labels", "remove", CONFIG.name, "-n", NAMESPACE]);
+    await mesh.apply(JSON.stringify(config({ labelObjects: true })));
+    await untilComplete();
+    const early = await remove();
+    expect(early).toMatchObject({ code: 1, stdout: expect.stringContaining("asks for the labels, which would come back") });
+    expect(await configMap("team-a", "old-0")).toEqual(rightLabels("team-a"));
+    await mesh.apply(JSON.stringify(config({ labelObjects: false })));
+    await eventually(async () => expect(await policies()).toBe(""));
+    // The API server applies a deleted policy for up to a second.
+    await eventually(async () => expect(await remove()).toMatchObject({ code: 0 }), 60_000);
+    for (const resource of ["configmaps", "pods", "foos.demo.ctrlmesh.io", "namespaces"])
+      for (const key of KEYS) expect(await run("get", resource, "-A", "-l", key, "-o", "name")).toBe("");
   });
 });

@@ -2,7 +2,7 @@
 import { KINDS } from "../../src/api/crd.ts";
 import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import { createCa } from "../../src/base/certificates.ts";
-import { condition, type FakeObject, movingApp, startCli } from "./cli.ts";
+import { condition, type FakeObject, movingApp, movingSlice, startCli } from "./cli.ts";
 
 const now = new Date(startCli([]).clock.now());
 export const ago = (ms: number) => new Date(now.getTime() - ms).toISOString();
@@ -17,7 +17,7 @@ const SYSTEM = "ctrlmesh-system";
 
 export const READY = [condition("Ready", "True", "InSync"), condition("Converged", "True", "InSync")];
 export const appWith = (conditions: object[] = READY, more: object = {}) =>
-  ({ ...movingApp({}, conditions), ...more }) as unknown as FakeObject;
+  ({ ...movingApp({ routeVersion: 17 }, conditions), ...more }) as unknown as FakeObject;
 const endpoints = ["ctrlmesh-manager-0", "ctrlmesh-manager-1"].map((name, at) => ({ name, podIP: "10.0.0.1", leader: at === 0 }));
 export const manager = (name: string, isReady = true) =>
   object("Pod", "v1", name, { status: { conditions: [{ type: "Ready", status: isReady ? "True" : "False" }] } }, SYSTEM);
@@ -49,6 +49,7 @@ export const GOOD: Readonly<Record<string, readonly FakeObject[]>> = {
   injection: [object("MutatingWebhookConfiguration", ADMISSION, "ctrlmesh-injection", { webhooks: webhooks() })],
   validation: [object("ValidatingWebhookConfiguration", ADMISSION, "ctrlmesh-validation", { webhooks: webhooks() })],
   apps: [appWith()],
+  slices: [movingSlice()],
   sidecars: [sidecar("shop-0", "proxy:1")],
   policies: [
     policyWith("CircuitBreaker", {

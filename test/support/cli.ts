@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import { MeshError } from "../../src/base/errors.ts";
 import type { Page } from "../../src/base/health-server.ts";
 import type { Cluster, Forwarded } from "../../src/cli/frame/cluster.ts";
+import type { Screen } from "../../src/cli/frame/output.ts";
 import { run } from "../../src/cli/run.ts";
 import { objectPath, type Resource } from "../../src/kube/client/resource.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
@@ -22,7 +23,16 @@ interface FakePatch {
 /** @param objects what the cluster has; the command line may be run again after they have changed */
 export function startCli(objects: FakeObject[]) {
   const clock = createFakeClock();
+  const interrupt = new AbortController();
+  /** What the next reads of the cluster throw. */
+  let outage: Error | undefined;
   const patches: FakePatch[] = [];
+  /** What a patch does to the objects, or throws. */
+  const onPatch: { call?: (...args: Parameters<Cluster["patch"]>) => void } = {};
+  /** What the API server makes of an object. */
+  const creates: { call?: (object: KubeObject) => KubeObject } = {};
+  /** What `kubectl apply` makes of an object. */
+  const applies: { call?: (object: KubeObject) => KubeObject } = {};
   const files = new Map<string, string>();
   /** The debug pages of the sidecar of each pod. */
   const sidecars = new Map<string, Readonly<Record<string, Page>>>();
@@ -41,13 +51,15 @@ export function startCli(objects: FakeObject[]) {
       if (found === undefined) throw new MeshError("NOT_FOUND", `${objectPath(resource, ref)} not found`);
       return found as unknown as T;
     },
-    async list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string) {
+    async list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string, most?: number) {
+      if (outage !== undefined) throw outage;
       const [key = "", value] = labelSelector?.split("=") ?? [];
-      return of(resource).filter(({ metadata }) => {
+      const found = of(resource).filter(({ metadata }) => {
         const label = metadata.labels?.[key];
         const isSelected = labelSelector === undefined || (value === undefined ? label !== undefined : label === value);
         return isSelected && (namespace === undefined || metadata.namespace === namespace);
-      }) as unknown as T[];
+      });
+      return found.slice(0, most) as unknown as T[];
     },
     async read(path) {
       const answer = answers.get(path);
@@ -57,6 +69,17 @@ export function startCli(objects: FakeObject[]) {
     may: async (verb, resource, group) => !denied.has(`${verb} ${resource}.${group}`),
     async patch(resource, ref, patch, dryRun) {
       patches.push({ path: objectPath(resource, ref), patch, dryRun });
+      onPatch.call?.(resource, ref, patch, dryRun);
+    },
+    async dryRunCreate(_, object) {
+      const stored = creates.call?.(object);
+      if (stored === undefined) throw new MeshError("COMMAND_FAILED", "creating is not allowed here");
+      return { object: stored, warnings: [] };
+    },
+    async dryRunApply(object) {
+      const applied = applies.call?.(object);
+      if (applied === undefined) throw new MeshError("COMMAND_FAILED", "applying is not allowed here");
+      return applied;
     },
     async forward({ name }) {
       const pages = sidecars.get(name);
@@ -67,11 +90,21 @@ export function startCli(objects: FakeObject[]) {
   return {
     clock,
     patches,
+    onPatch,
+    creates,
+    applies,
     files,
     answers,
     sidecars,
     denied,
     objects,
+    /** Ctrl-C. */
+    interrupt: () => interrupt.abort(),
+    setOutage(error: Error | undefined) {
+      outage = error;
+    },
+    /** The terminal that stdout is. */
+    terminal: { screen: undefined as Screen | undefined },
     async run(...argv: string[]) {
       let [stdout, stderr] = ["", ""];
       const streams = {
@@ -81,9 +114,11 @@ export function startCli(objects: FakeObject[]) {
         err: (text: string) => {
           stderr += text;
         },
+        screen: () => this.terminal.screen,
       };
       const readFile = async (path: string) => files.get(path) ?? "";
-      const code = await run(argv, { streams, clock, connect: async () => cluster, readFile });
+      const interrupted = () => interrupt.signal;
+      const code = await run(argv, { streams, clock, connect: async () => cluster, readFile, interrupted });
       return { code, stdout, stderr };
     },
   };
@@ -94,7 +129,8 @@ async function servePages(pages: Readonly<Record<string, Page>>): Promise<Forwar
   const server = createServer(async (req, res) => {
     const { pathname, searchParams } = new URL(req.url ?? "", "http://sidecar");
     const content = await pages[pathname]?.(searchParams, new AbortController().signal);
-    res.writeHead(content === undefined ? 404 : 200).end(JSON.stringify(content));
+    const text = typeof content === "string" ? content : JSON.stringify(content);
+    res.writeHead(content === undefined ? 404 : 200).end(text);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };

@@ -50,6 +50,7 @@ async function askApp<T>(cluster: Cluster, { name, namespace }: FoundApp, page: 
   return { answers: await Promise.all(pods.slice(0, MAX_PODS).map(ask)), left: Math.max(0, pods.length - MAX_PODS) };
 }
 
-function isRunning({ metadata, status }: Pod): boolean {
+/** Its sidecar can be asked. */
+export function isRunning({ metadata, status }: Pod): boolean {
   return status?.phase === "Running" && metadata.deletionTimestamp === undefined;
 }

@@ -1,5 +1,5 @@
 // Asks the debug pages of a sidecar, over a forwarded port.
-import { z } from "zod";
+import type { z } from "zod";
 import { HEALTH_PORT } from "../../api/injected-pod.ts";
 import { isMeshError } from "../../base/errors.ts";
 import type { ObjectRef } from "../../kube/client/resource.ts";
@@ -15,32 +15,52 @@ export interface Page<T> {
   /** For example "/debug/owner?namespace=team-b". */
   readonly path: string;
   readonly schema: z.ZodType<T>;
+  /** The schema reads the text of the page; default: its JSON. */
+  readonly isText?: boolean;
   /** How long the page waits before it answers; default 0. */
   readonly waitsMs?: number;
 }
 
+type Ask = <T>(page: Page<T>) => Promise<T>;
+
 /** @throws MeshError `COMMAND_FAILED`, `NO_ANSWER` */
-export async function askSidecar<T>(cluster: Cluster, pod: ObjectRef, { path, schema, waitsMs = 0 }: Page<T>): Promise<T> {
+export function askSidecar<T>(cluster: Cluster, pod: ObjectRef, page: Page<T>): Promise<T> {
+  return withSidecar(cluster, pod, (ask) => ask(page));
+}
+
+/** Asks several pages over one port. @throws MeshError `COMMAND_FAILED`, `NO_ANSWER` */
+export async function withSidecar<T>(cluster: Cluster, pod: ObjectRef, use: (ask: Ask) => Promise<T>): Promise<T> {
   const port = await cluster.forward(pod, HEALTH_PORT);
+  let length = 0;
   try {
-    const reply = await fetched(`${port.url}${path}`, pod, waitsMs + ANSWER_MS);
-    const { text } = reply;
-    if (reply.status === 404) throw failure(`the sidecar of pod ${pod.name} is older than this page: restart the pod`);
-    if (reply.status !== 200) throw failure(`the sidecar of pod ${pod.name} answers ${reply.status}: ${text.slice(0, 200)}`);
-    const { data, success } = z.string().transform(parsed).pipe(schema).safeParse(text);
-    if (!success) throw failure(`the sidecar of pod ${pod.name} gives an answer of another version`);
-    return data;
+    return await use(async (page) => {
+      const reply = await fetched(`${port.url}${page.path}`, pod, (page.waitsMs ?? 0) + ANSWER_MS);
+      length += reply.text.length;
+      if (length > MAX_ANSWER_BYTES)
+        throw failure(`the answers of the sidecar of pod ${pod.name} are longer than 32 MB together`);
+      return readPage(reply, pod, page);
+    });
   } finally {
     port.close();
   }
 }
 
+interface Reply {
+  readonly status: number;
+  readonly text: string;
+}
+
+function readPage<T>(reply: Reply, pod: ObjectRef, { schema, isText = false }: Page<T>): T {
+  const { text } = reply;
+  if (reply.status === 404) throw failure(`the sidecar of pod ${pod.name} is older than this page: restart the pod`);
+  if (reply.status !== 200) throw failure(`the sidecar of pod ${pod.name} answers ${reply.status}: ${text.slice(0, 200)}`);
+  const { data, success } = schema.safeParse(isText ? text : parsed(text));
+  if (!success) throw failure(`the sidecar of pod ${pod.name} gives an answer of another version`);
+  return data;
+}
+
 /** Redirects are not followed: a pod must not choose what this machine asks. */
-async function fetched(
-  url: string,
-  pod: ObjectRef,
-  timeoutMs: number,
-): Promise<{ readonly status: number; readonly text: string }> {
+async function fetched(url: string, pod: ObjectRef, timeoutMs: number): Promise<Reply> {
   try {
     const reply = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: "manual" });
     return { status: reply.status, text: await boundedText(reply, pod) };

@@ -10,6 +10,7 @@ export interface FoundResource {
   readonly version: string;
   /** Plural. */
   readonly resource: string;
+  readonly kind: string;
   readonly isNamespaced: boolean;
 }
 
@@ -19,6 +20,7 @@ const RESOURCES = z.object({
   resources: z.array(
     z.object({
       name: z.string(),
+      kind: z.string().default(""),
       singularName: z.string().optional(),
       shortNames: z.array(z.string()).optional(),
       namespaced: z.boolean(),
@@ -37,7 +39,7 @@ export async function findResource(cluster: Cluster, text: string): Promise<Foun
     const found = resources.find(({ name: plural, singularName, shortNames = [] }) =>
       [plural, singularName, ...shortNames].includes(name),
     );
-    if (found !== undefined) return { group, version, resource: found.name, isNamespaced: found.namespaced };
+    if (found !== undefined) return { group, version, resource: found.name, kind: found.kind, isNamespaced: found.namespaced };
   }
   const where =
     group === "" ? "of the core group; others are named with their group, for example deployments.apps" : `of group ${group}`;

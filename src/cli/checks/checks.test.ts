@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { condition, type FakeObject, startCli } from "../../../test/support/cli.ts";
+import { condition, type FakeObject, movingSlice, startCli } from "../../../test/support/cli.ts";
 import {
   ADMISSION,
   ago,
@@ -21,16 +21,24 @@ import { CHECKS } from "../commands/check.ts";
 import { EXIT } from "../frame/exit.ts";
 import { LEAST_MINOR } from "./pre-checks.ts";
 
+interface Found {
+  readonly check: string;
+  readonly severity: string;
+  readonly object?: string;
+  readonly message: string;
+  readonly docs: string;
+}
+
 async function findingsOf(cli: ReturnType<typeof startCli>, ...flags: string[]) {
   const { code, stdout } = await cli.run("check", "-o", "json", ...flags);
-  return { code, findings: JSON.parse(stdout).findings as { check: string; severity: string; message: string; docs: string }[] };
+  return { code, findings: JSON.parse(stdout).findings as Found[] };
 }
 
 describe("check", () => {
   it("ends with 0 and a line for each check if nothing is found", async () => {
     const { code, stdout } = await cliOfMesh().run("check");
     expect(code).toBe(EXIT.ok);
-    expect(stdout).toMatch(/^(ok {7}[a-z-]+: .*\n){11}0 errors, 0 warnings\n$/);
+    expect(stdout).toMatch(/^(ok {7}[a-z-]+: .*\n){12}0 errors, 0 warnings\n$/);
   });
 
   it.each<
@@ -224,4 +232,68 @@ describe("check --pre", () => {
 it("check has tests for each of its checks", () => {
   const text = readFileSync(new URL(import.meta.url), "utf8");
   for (const { name } of CHECKS) expect(text).toContain(`"${name}"`);
+});
+
+describe("check of slices", () => {
+  const owned = (subset: string) => ({
+    state: "Owned",
+    owners: [{ subset }],
+    since: "2026-01-01T00:00:00Z",
+    namespaces: ["team-a", "team-b"],
+  });
+  const slicesOf = async (slices: readonly FakeObject[], more: object = {}) => {
+    const { findings } = await findingsOf(cliOfMesh({ slices, ...more }));
+    return findings.filter(({ check }) => check === "slices").map(({ severity, message }) => `${severity}: ${message}`);
+  };
+  const elsewhere = { ...movingSlice(), metadata: { ...movingSlice().metadata, labels: { "ctrlmesh.kruise.io/app": "other" } } };
+
+  it("finds an app without slices, and an owner beside another one", async () => {
+    expect(await slicesOf([elsewhere])).toEqual(["error: has no OwnershipSlice"]);
+    expect(await slicesOf([movingSlice({ ownership: [owned("blue"), owned("green")] })])).toEqual([
+      "error: team-a is owned by blue and by green",
+      "error: team-b is owned by blue and by green",
+    ]);
+  });
+
+  it("takes an app that has no routes yet, or that is new, for right", async () => {
+    expect(await slicesOf([elsewhere], { apps: [appWith(READY, { status: { conditions: READY } })] })).toEqual([]);
+    const metadata = { namespace: "ops", name: "shop", generation: 3, creationTimestamp: ago(1_000) };
+    expect(await slicesOf([elsewhere], { apps: [appWith(READY, { metadata })] })).toEqual([]);
+  });
+
+  it("only warns if no app has slices, since a flag switches them off", async () => {
+    expect(await slicesOf([])).toEqual([
+      expect.stringMatching(/^warning: no app has an OwnershipSlice: .*--ownership-slices=false/),
+    ]);
+  });
+});
+
+describe("check --sidecars", () => {
+  const running = (name: string) => ({ ...sidecar(name, "proxy:1"), status: { phase: "Running" } }) as unknown as FakeObject;
+  const certificatesOf = async (hours: readonly (number | undefined)[]) => {
+    const cli = cliOfMesh({ sidecars: hours.map((_, at) => running(`shop-${at}`)) });
+    for (const [at, left] of hours.entries()) {
+      const seconds = (Date.parse(ago(0)) + (left ?? 0) * HOUR) / 1_000;
+      const text = `# HELP a\nctrlmesh_certificate_expiry_timestamp_seconds{name="serving"} ${seconds}\n`;
+      if (left !== undefined) cli.sidecars.set(`shop-${at}`, { "/metrics": () => text as unknown as object });
+    }
+    const { findings } = await findingsOf(cli, "--sidecars");
+    return findings.filter(({ check }) => check === "certificates");
+  };
+
+  it("finds a certificate that has not been renewed in time", async () => {
+    const found = await certificatesOf([23, 9, 5]);
+    expect(found.map(({ severity, object }) => [severity, object])).toEqual([
+      ["warning", "Pod ops/shop-1"],
+      ["error", "Pod ops/shop-2"],
+    ]);
+    expect(found[0]?.message).toBe("its certificate ends at 2026-01-01T09:00:00.000Z, and is not renewed");
+  });
+
+  it("warns once of those that it cannot ask, and asks 20 at most", async () => {
+    expect((await certificatesOf([23, undefined, undefined])).map(({ message }) => message)).toEqual([
+      "2 sidecars could not be asked, for example pod ops/shop-1: no port of pod shop-1 can be reached here",
+    ]);
+    expect(await certificatesOf(Array.from({ length: 25 }, (_, at) => (at < 20 ? 23 : undefined)))).toEqual([]);
+  });
 });

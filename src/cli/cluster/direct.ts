@@ -43,6 +43,13 @@ export async function directCluster({ kubeconfig, context, as, requestTimeoutMs 
       const options = dryRun ? { dryRun: true } : {};
       await bounded((signal) => client.patch(resource, ref, { type: "merge", body: patch }, { ...options, signal }));
     },
+    async dryRunCreate(resource, object) {
+      const stored = await bounded((signal) => client.create(resource, object, { dryRun: true, signal }));
+      return { object: stored, warnings: [] };
+    },
+    dryRunApply: async () => {
+      throw failure("applying a file needs kubectl on the PATH");
+    },
     forward: async () => {
       throw failure("asking a sidecar needs kubectl on the PATH: it forwards the port of the pod");
     },

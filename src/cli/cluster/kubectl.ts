@@ -3,11 +3,13 @@
 
 import { MeshError } from "../../base/errors.ts";
 import { tryParseJson } from "../../base/json.ts";
-import type { ObjectRef } from "../../kube/client/resource.ts";
+import { type ObjectRef, resourceName } from "../../kube/client/resource.ts";
+import type { KubeObject } from "../../kube/types.ts";
 import type { Cluster, ClusterOptions, Forwarded } from "../frame/cluster.ts";
 import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
 import { accessFlags } from "../frame/flags.ts";
-import { rawReads } from "./raw-cluster.ts";
+import { readAnswer } from "../frame/read-answer.ts";
+import { OBJECT, rawReads } from "./raw-cluster.ts";
 import { runKubectl, startError, startKubectl, stop } from "./run-kubectl.ts";
 
 /** kubectl starts, and asks once more what it needs to know of the API server. */
@@ -27,7 +29,7 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
       return answer;
     }),
     async may(verb, resource, group) {
-      const args = ["auth", "can-i", verb, `${resource}.${group}`, "--all-namespaces", ...accessFlags(options)];
+      const args = ["auth", "can-i", verb, resourceName({ group, resource }), "--all-namespaces", ...accessFlags(options)];
       const { code, stdout, stderr } = await runKubectl(args, options.requestTimeoutMs + START_MS);
       const word = stdout.trim().split("\n").at(-1) ?? "";
       // "no" may have a reason behind it.
@@ -35,9 +37,30 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
       return word === "yes";
     },
     async patch(resource, { namespace = "", name }, patch, dryRun) {
-      const type = `${resource.resource}.${resource.group}`;
       const more = dryRun ? ["--dry-run=server"] : [];
-      await run(["patch", type, "-n", namespace, "--type=merge", "-p", JSON.stringify(patch), ...more, "--", name]);
+      await run([
+        "patch",
+        resourceName(resource),
+        "-n",
+        namespace,
+        "--type=merge",
+        "-p",
+        JSON.stringify(patch),
+        ...more,
+        "--",
+        name,
+      ]);
+    },
+    async dryRunCreate(_, object) {
+      const args = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
+      const { stdout, stderr } = await ended(options, args, JSON.stringify(object));
+      const stored = tryParseJson(Buffer.from(stdout));
+      const warnings = stderr.split("\n").filter((line) => line.startsWith("Warning: "));
+      return { object: readAnswer(OBJECT, stored, "the created object") as unknown as KubeObject, warnings };
+    },
+    async dryRunApply(object) {
+      const { stdout } = await ended(options, ["apply", "--dry-run=server", "-o", "json", "-f", "-"], JSON.stringify(object));
+      return readAnswer(OBJECT, tryParseJson(Buffer.from(stdout)), "the applied object") as unknown as KubeObject;
     },
     forward: (pod, port) => forwardPort(options, pod, port),
   };
@@ -53,12 +76,16 @@ async function contextNamespace(options: ClusterOptions): Promise<string> {
 }
 
 async function kubectl(options: ClusterOptions, args: readonly string[]): Promise<string> {
+  return (await ended(options, args)).stdout;
+}
+
+async function ended(options: ClusterOptions, args: readonly string[], input?: string) {
   const { requestTimeoutMs } = options;
   const flags = [...accessFlags(options), `--request-timeout=${requestTimeoutMs}ms`];
   const at = args.indexOf("--");
   const all = at < 0 ? [...args, ...flags] : [...args.slice(0, at), ...flags, ...args.slice(at)];
-  const { code, stdout, stderr } = await runKubectl(all, requestTimeoutMs + START_MS);
-  if (code === 0) return stdout;
+  const { code, stdout, stderr } = await runKubectl(all, requestTimeoutMs + START_MS, input);
+  if (code === 0) return { stdout, stderr };
   throw kubectlError(code, stderr, requestTimeoutMs);
 }
 

@@ -3,10 +3,12 @@ import { type Clock, parseDuration, sleep } from "../../base/clock.ts";
 import { once } from "../../base/remember.ts";
 import { findApp, listApps } from "../apps/apps.ts";
 import { APPS, LEFT_ON, SIDECARS } from "../checks/app-checks.ts";
+import { CERTIFICATES } from "../checks/certificate-checks.ts";
 import { type Check, type Checked, type Finding, type Look, runChecks, SEVERITIES, type Severity } from "../checks/check.ts";
 import { KINDS_SERVED, LEADER, REPLICAS } from "../checks/manager-checks.ts";
 import { BREAKERS, FAULTS, POLICIES } from "../checks/policy-checks.ts";
 import { OTHER_MESH, RIGHTS, SERVER_VERSION } from "../checks/pre-checks.ts";
+import { SLICES } from "../checks/slice-checks.ts";
 import { WEBHOOK_CA, WEBHOOK_CONFIGURATIONS } from "../checks/webhook-checks.ts";
 import { type Call, type Command, type FlagValues, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
@@ -22,13 +24,16 @@ const RUNNING: readonly Check[] = [
   WEBHOOK_CA,
   SIDECARS,
   APPS,
+  SLICES,
   LEFT_ON,
   POLICIES,
   BREAKERS,
   FAULTS,
 ];
 const BEFORE: readonly Check[] = [SERVER_VERSION, RIGHTS, OTHER_MESH];
-export const CHECKS: readonly Check[] = [...INSTALLED, ...RUNNING, ...BEFORE];
+/** It takes a process for each sidecar, and kubectl. */
+const ASKED: readonly Check[] = [CERTIFICATES];
+export const CHECKS: readonly Check[] = [...INSTALLED, ...RUNNING, ...ASKED, ...BEFORE];
 
 const POLL_MS = 2_000;
 
@@ -40,6 +45,7 @@ export const CHECK: Command = {
   flags: {
     pre: { type: "boolean", help: "before the installation: can this cluster get the mesh" },
     app: { type: "string", value: "APP", help: "of the apps only this one, in the namespace of -n; default: all" },
+    sidecars: { type: "boolean", help: "also ask up to 20 sidecars when their certificates end" },
     wait: { type: "string", value: "DURATION", help: "check again until nothing is found, for this long" },
     "fail-on": { type: "string", value: "error|warning", help: "from which severity on the exit code is 2; default error" },
   },
@@ -51,10 +57,11 @@ export const CHECK: Command = {
     const look = () => lookAt(connected, flags.text("app"), home, clock);
     // A wrong name must not look like success.
     if (flags.text("app") !== undefined && !flags.isSet("pre")) await look().apps();
-    let checked = await checkAll(look(), flags.isSet("pre"));
+    const chosen = flags.isSet("pre") ? BEFORE : [...RUNNING, ...(flags.isSet("sidecars") ? ASKED : [])];
+    let checked = await checkAll(look(), chosen);
     while (isFound(checked, least) && clock.monotonicMs() < endMs) {
       await sleep(clock, Math.min(POLL_MS, endMs - clock.monotonicMs()));
-      checked = await checkAll(look(), flags.isSet("pre"));
+      checked = await checkAll(look(), chosen);
     }
     const findings = checked.flatMap(({ check, findings: of }) => of.map((finding) => ({ check: check.name, ...finding })));
     const names = checked.map(({ check: { name } }) => name);
@@ -63,11 +70,11 @@ export const CHECK: Command = {
   },
 };
 
-async function checkAll(look: Look, isBefore: boolean): Promise<Checked[]> {
-  if (isBefore) return runChecks(BEFORE, look);
+async function checkAll(look: Look, chosen: readonly Check[]): Promise<Checked[]> {
+  if (chosen === BEFORE) return runChecks(chosen, look);
   const installed = await runChecks(INSTALLED, look);
   if (isFound(installed, "error")) return installed;
-  return [...installed, ...(await runChecks(RUNNING, look))];
+  return [...installed, ...(await runChecks(chosen, look))];
 }
 
 function lookAt(cluster: Look["cluster"], app: string | undefined, home: string, clock: Clock): Look {

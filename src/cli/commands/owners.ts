@@ -1,27 +1,12 @@
 // `ctrlmesh owners`: who owns each place of the apps, from their OwnershipSlices. Invariant: no owner is computed here.
-import { type OwnershipSlice, readOwnership, SLICE_APP_LABEL } from "../../api/ownership-slice.ts";
-import { OWNERSHIP_SLICES } from "../../api/resources.ts";
-import { isMeshError } from "../../base/errors.ts";
+import { SLICE_APP_LABEL } from "../../api/ownership-slice.ts";
 import { age } from "../apps/ages.ts";
 import { findApp } from "../apps/apps.ts";
-import type { Cluster } from "../frame/cluster.ts";
-import { type Call, type Command, failure } from "../frame/command.ts";
+import { listSlices, type OwnedPlace, ownerText, placesOf, placeText, resourcesText } from "../apps/owned-places.ts";
+import type { Call, Command } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { ALL_NAMESPACES, namespaceOf } from "../frame/flags.ts";
 import { columns, counted } from "../frame/output.ts";
-
-type Entry = ReturnType<typeof readOwnership>[number];
-type Ownership = Omit<Entry, "namespaces" | "buckets" | "clusterScope">;
-
-interface OwnedPlace extends Ownership {
-  /** NAMESPACE/NAME */
-  readonly app: string;
-  readonly slice: string;
-  /** One of these three. */
-  readonly namespace?: string;
-  readonly bucket?: number;
-  readonly clusterScope?: true;
-}
 
 export const OWNERS: Command = {
   name: "owners",
@@ -58,40 +43,7 @@ export const OWNERS: Command = {
   },
 };
 
-async function listSlices(cluster: Cluster, namespace: string | undefined, selector: string | undefined) {
-  return cluster.list(OWNERSHIP_SLICES, namespace, selector).catch((error: unknown) => {
-    if (!isMeshError(error, "NOT_FOUND")) throw error;
-    throw failure("this cluster does not serve ownershipslices.ctrlmesh.kruise.io: apply the CRDs of this version");
-  });
-}
-
-function placesOf(slice: OwnershipSlice): OwnedPlace[] {
-  const head = { app: `${slice.metadata.namespace}/${slice.app}`, slice: slice.metadata.name ?? "" };
-  return readOwnership(slice).flatMap(({ namespaces = [], buckets = [], clusterScope = false, ...ownership }): OwnedPlace[] => [
-    ...namespaces.map((namespace) => ({ ...head, namespace, ...ownership })),
-    ...buckets.map((bucket) => ({ ...head, bucket, ...ownership })),
-    ...(clusterScope ? [{ ...head, clusterScope, ...ownership }] : []),
-  ]);
-}
-
 /** By app, then the namespaces by name, then the cluster scope. */
 function orderOf({ app, namespace, bucket = -1 }: OwnedPlace): string {
   return namespace === undefined ? `${app} 1 ${bucket + 100}` : `${app} 0 ${namespace}`;
-}
-
-function placeText({ namespace, bucket }: OwnedPlace): string {
-  return namespace ?? (bucket === undefined ? "(cluster scope)" : `(cluster scope, hash ${bucket})`);
-}
-
-function ownerText({ owners = [] }: OwnedPlace): string {
-  const subsets = new Set(owners.map(({ subset }) => subset ?? "nobody"));
-  return subsets.size === 0 ? "nobody" : [...subsets].join(", ");
-}
-
-function resourcesText({ owners = [] }: OwnedPlace): string {
-  const texts = owners.map(({ subset = "nobody", resources, moreResources }) => {
-    if (resources === undefined) return `${subset}: all others`;
-    return `${subset}: ${resources.join(" ")}${moreResources === undefined ? "" : ` and ${moreResources} more`}`;
-  });
-  return owners.some(({ resources }) => resources !== undefined) ? texts.join("; ") : "all";
 }

@@ -10,17 +10,33 @@ export interface Cluster {
   /**
    * @param namespace undefined: all namespaces
    * @param labelSelector default: all objects
+   * @param most the first ones, as many as this; default: all
    * @throws MeshError `NOT_FOUND` if the API server does not serve the resource
    */
-  list<T extends KubeObject>(resource: Resource<T>, namespace?: string, labelSelector?: string): Promise<readonly T[]>;
+  list<T extends KubeObject>(
+    resource: Resource<T>,
+    namespace?: string,
+    labelSelector?: string,
+    most?: number,
+  ): Promise<readonly T[]>;
   /** The JSON at a path of the API server. @throws MeshError `NOT_FOUND` */
   read(path: string): Promise<unknown>;
   /** True if the user may do this in the whole cluster. */
   may(verb: string, resource: string, group: string): Promise<boolean>;
   /** A JSON merge patch. @param dryRun the API server checks it, and changes nothing */
   patch(resource: Resource, ref: ObjectRef, patch: object, dryRun: boolean): Promise<void>;
+  /** What the API server would store, after admission; it stores nothing. @throws MeshError `COMMAND_FAILED` with its refusal */
+  dryRunCreate(resource: Resource, object: KubeObject): Promise<DryRun>;
+  /** What `kubectl apply` would make of an object; nothing is stored. @throws MeshError `COMMAND_FAILED` with the refusal */
+  dryRunApply(object: KubeObject): Promise<KubeObject>;
   /** Opens a port of a pod on this machine, until it is closed. */
   forward(pod: ObjectRef, port: number): Promise<Forwarded>;
+}
+
+export interface DryRun {
+  readonly object: KubeObject;
+  /** Of the API server and its webhooks, as far as they are known. */
+  readonly warnings: readonly string[];
 }
 
 export interface Forwarded {

@@ -38,6 +38,8 @@ export interface Call {
   readonly clock: Clock;
   /** Connects at the first call. */
   cluster(): Promise<Cluster>;
+  /** Aborted at Ctrl-C. From this call on, Ctrl-C does not end the process: the command ends by itself. */
+  interrupted(): AbortSignal;
   /** The text of a file, or of stdin for "-". */
   readFile(path: string): Promise<string>;
 }

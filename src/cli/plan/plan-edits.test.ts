@@ -3,6 +3,7 @@ import { stringify } from "yaml";
 import { condition, type FakeObject, startCli } from "../../../test/support/cli.ts";
 import { sampleShardingConfig } from "../../../test/support/sharding-config.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import type { KubeObject } from "../../kube/types.ts";
 import { EXIT } from "../frame/exit.ts";
 
 const NAMES = ["canary-a", "team-a", "team-b", "team-c"];
@@ -51,6 +52,37 @@ describe("plan", () => {
     const limited = await plan([sampleVirtualApp(routeFor("^(canary-|team-[ab])", { maxMovingPercent: 10 }))]);
     expect(limited.stdout).toContain(
       "is above spec.route.maxMovingPercent (10): nothing moves until: ctrlmesh confirm shop -n ops",
+    );
+  });
+
+  it("counts what apply keeps: fields, labels and annotations that the file does not name", async () => {
+    const limited = stored({ route: { ...routeFor("^canary-").route, maxMovingPercent: 10 } });
+    const file = sampleVirtualApp(routeFor("^(canary-|team-[ab])"));
+    const cli = startCli([...(namespaces as unknown as FakeObject[]), limited]);
+    cli.files.set("edit.yaml", stringify(file));
+    cli.applies.call = (object) => {
+      const { spec } = object as unknown as { spec: { route: object } };
+      return { ...limited, ...object, spec: { ...spec, route: { ...spec.route, maxMovingPercent: 10 } } } as KubeObject;
+    };
+    const { stdout, stderr } = await cli.run("plan", "-f", "edit.yaml");
+    expect(stdout).toContain("is above spec.route.maxMovingPercent (10): nothing moves until");
+    expect(stderr).not.toContain("as the file has it");
+  });
+
+  it("takes away what apply takes away: a label that an earlier file had", async () => {
+    const selector = { namespaceSelector: { matchLabels: { tier: "team-a" } } };
+    const route = { route: { subRules: [{ name: "canary-eu", match: [selector] }] } };
+    const cli = startCli([...(namespaces as unknown as FakeObject[]), stored(route)]);
+    cli.files.set("edit.yaml", stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } }));
+    expect((await cli.run("plan", "-f", "edit.yaml")).stdout).toContain("nothing moves");
+    cli.applies.call = (object) => object;
+    expect((await cli.run("plan", "-f", "edit.yaml")).stdout).toContain("v2 -> default  1  team-a");
+  });
+
+  it("says why it plans as the file has it", async () => {
+    const { stderr } = await plan([sampleVirtualApp()]);
+    expect(stderr).toContain(
+      "planned as the file has it, since kubectl apply could not be tried: VirtualApp ops/shop: applying is not allowed here\n",
     );
   });
 

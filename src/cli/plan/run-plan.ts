@@ -11,6 +11,7 @@ import { type Call, failure } from "../frame/command.ts";
 import { EXIT, type ExitCode } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
 import { columns, counted } from "../frame/output.ts";
+import { appliedEdits } from "./applied-edits.ts";
 import { type Edits, type PlannedApp, planEdits, type StoredObjects } from "./plan-edits.ts";
 import { managerSources } from "./sources.ts";
 
@@ -26,10 +27,13 @@ export async function runPlan(files: readonly string[], { flags, output, readFil
   for (const file of files) objects.push(...objectsIn(file, await readFile(file)));
   const connected = await cluster();
   const edits = editsOf(objects, namespaceOf(flags, connected.namespace));
-  const apps = planEdits(await readStored(connected, edits), edits);
+  const stored = await readStored(connected, edits);
+  const applied = await appliedEdits(connected, stored, edits);
+  const apps = planEdits(stored, applied.edits);
   const lines = apps.length === 0 ? ["nothing moves: no app goes by the labels of namespaces"] : apps.flatMap(linesOf);
   output.data("Plan", { apps }, lines);
   output.hint("computed here, from the objects in the cluster and the rules of this version of ctrlmesh");
+  for (const each of applied.asInFile) output.hint(`planned as the file has it, since kubectl apply could not be tried: ${each}`);
   if (apps.some(({ problems }) => problems.length > 0)) return EXIT.failed;
   return apps.some(({ moves }) => moves.length > 0) ? EXIT.findings : EXIT.ok;
 }

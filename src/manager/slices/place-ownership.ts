@@ -6,7 +6,8 @@ import { CLUSTER_SCOPE, isInClusterScope } from "../../kube/place.ts";
 import { classNumber } from "../../mesh/handover/class-facts.ts";
 import type { Wait } from "../../mesh/handover/plan-fences.ts";
 import { hasNothingYet } from "../../mesh/handover/resource-fences.ts";
-import { DEFAULT_SUBSET, isFencedIn, isSharded, membersIn, type RouteTable, resourcesIn } from "../../mesh/ownership/table.ts";
+import { type PlaceOwner as Owner, ownersIn } from "../../mesh/ownership/place-owners.ts";
+import { isFencedIn, type RouteTable } from "../../mesh/ownership/table.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import type { OwnershipPlan } from "../apps/published-plans.ts";
 
@@ -55,36 +56,6 @@ function ownedClass(owners: readonly Owner[]): OwnedClass {
       return same;
     },
   };
-}
-
-interface Owner {
-  /** Undefined: nobody. */
-  readonly subset: string | undefined;
-  /** As RESOURCE.GROUP; none: all that no earlier owner has. */
-  readonly resources: readonly string[];
-}
-
-/** In the order in which they decide, as `ownersOf` in src/mesh/ownership/owners.ts reads the rules. */
-function ownersIn(table: RouteTable, place: string): readonly Owner[] {
-  const members = membersIn(table, place) ?? [];
-  const owners: Owner[] = [];
-  for (const [at, { kind, resources }] of table.rules.entries()) {
-    if (kind !== "limit" || members.includes(at)) continue;
-    if (resources.length === 0) return [];
-    owners.push({ subset: undefined, resources: namesOf(resources) });
-  }
-  for (const at of members) {
-    const rule = table.rules[at];
-    if (rule?.kind !== "subset") continue;
-    owners.push({ subset: rule.subset, resources: namesOf(rule.resources) });
-    if (rule.resources.length === 0) return owners;
-  }
-  // What no rule of a sharded table names belongs to every shard.
-  return isSharded(table) ? owners : [...owners, { subset: DEFAULT_SUBSET, resources: [] }];
-}
-
-function namesOf(resources: Parameters<typeof resourcesIn>[0]): string[] {
-  return resourcesIn(resources).map(({ group, resource }) => (group === "" ? resource : `${resource}.${group}`));
 }
 
 function shown({ subset, resources }: Owner): PlaceOwner {

@@ -1,0 +1,26 @@
+// An app as `-o json` has it. Each fact is from the objects and the status.
+import { conditionOf, type FoundApp, frozenIn, pausedObjects } from "./apps.ts";
+
+/** An app for programs. */
+export function appItem(app: FoundApp): object {
+  const { kind, name, namespace, object, unread } = app;
+  const { status, reason, message, observedGeneration } = conditionOf(app, "Ready") ?? {};
+  const { subsets = [], handover, restart, proxies, namespaces } = app.status ?? {};
+  const ready = { status: status ?? "Unknown", reason, message, isCurrent: observedGeneration === object.metadata.generation };
+  const paused = pausedObjects(app).length > 0;
+  const frozen = frozenIn(app).map(({ namespace: place, reason: why }) => ({ namespace: place, reason: why }));
+  return {
+    kind: kind.resource.kind,
+    namespace,
+    name,
+    ready,
+    paused,
+    frozen,
+    proxies,
+    namespaces,
+    subsets,
+    handover,
+    restart,
+    unread,
+  };
+}

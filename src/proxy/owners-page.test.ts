@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { group, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
+import * as slices from "../api/ownership-slice.ts";
+import { BUCKETS } from "../kube/place.ts";
+import { MAX_OWNER_RESOURCES, MAX_OWNERS, ownersPage } from "./owners-page.ts";
+
+interface PageOfOwners {
+  readonly owners: readonly object[];
+  readonly places: readonly { readonly namespace?: string; readonly owners: number; readonly fenced?: true }[];
+  readonly next?: string;
+  readonly total: number;
+}
+const read = (of: Parameters<typeof ownersPage>[1], query: Record<string, string> = {}) =>
+  ownersPage(new URLSearchParams(query), of) as PageOfOwners;
+
+describe("/debug/owners", () => {
+  it("names the owners of each place as an OwnershipSlice does, and what is fenced", () => {
+    const of = snapshot(table([subset("v2")], { prod: [], pilot: [0], a: [0] }, { fenced: ["a"] }), { subset: "v2" });
+    expect(read(of)).toMatchObject({
+      subset: "v2",
+      version: 1,
+      total: 4,
+      owners: [[{ subset: "default" }], [{ subset: "v2" }]],
+      places: [
+        { clusterScope: true, owners: 0 },
+        { namespace: "a", owners: 1, fenced: true },
+        { namespace: "pilot", owners: 1 },
+        { namespace: "prod", owners: 0 },
+      ],
+    });
+    expect([MAX_OWNERS, MAX_OWNER_RESOURCES]).toEqual([slices.MAX_OWNERS, slices.MAX_OWNER_RESOURCES]);
+  });
+
+  it("names buckets by their hashes", () => {
+    const of = snapshot(table([sharded(group("", "pods")), subset("s1")], { [BUCKETS[3] ?? ""]: [1] }));
+    expect(read(of).places).toEqual([
+      { clusterScope: true, owners: 0 },
+      { bucket: 3, owners: 1 },
+    ]);
+  });
+
+  it("has each place on one of its pages, each of which is small, however many places and owners there are", () => {
+    const names = Array.from({ length: 5_000 }, (_, at) => `namespace-${at}`);
+    const rules = Array.from({ length: 300 }, (_, at) => subset(`s${at}`));
+    const of = snapshot(table(rules, Object.fromEntries(names.map((name, at) => [name, [at % 300]]))));
+    const found: (string | undefined)[] = [];
+    let next: string | undefined;
+    do {
+      const page = read(of, next === undefined ? {} : { after: next });
+      expect(JSON.stringify(page).length).toBeLessThan(100_000);
+      found.push(...page.places.map(({ namespace }) => namespace));
+      next = page.next;
+    } while (next !== undefined);
+    expect(found.sort()).toEqual([...names, undefined].sort());
+  });
+
+  it("says that there is no snapshot", () => {
+    expect(read(undefined)).toEqual({ snapshot: null });
+  });
+});

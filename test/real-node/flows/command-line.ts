@@ -35,7 +35,7 @@ export function commandLine(world: () => World): void {
     const [main, canary] = [await podOf("v1"), await podOf("v2")];
     await does(["proxies", APP, ...HOME], new RegExp(`${canary} +v2 `));
     await does(["diff", main, ...HOME], /nothing differs/);
-    await does(["explain", "owner", "team-b", ...HOME], /subset "v2"[^]*yes +namespaceSelector/);
+    await does(["explain", "owner", "team-b", ...HOME], /subset "v2"[\s\S]*yes +namespaceSelector/);
     await does(
       ["explain", "request", main, "delete", "foos.demo.ctrlmesh.io/b", "--in", "team-b", ...HOME],
       /refused/,

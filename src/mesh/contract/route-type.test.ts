@@ -142,6 +142,7 @@ describe("a route as bytes", () => {
 
 // A field that is added to a snapshot or to a table does not compile without a line here.
 const CONTENT: { readonly [K in keyof RouteContent]: RouteContent[K] } = {
+  frozen: [{ namespace: "a", reason: "restore" }],
   app: { namespace: "shop", name: "other" },
   subset: "blue",
   podNamespace: "elsewhere",
@@ -300,4 +301,23 @@ it("the hash of a table is that of its bytes, also for tables that share their c
     { ...made, sharedResources: [group("", "secrets")] },
   ];
   for (const each of [...same, ...same]) expect(tableHash(each)).toEqual(hashBytes(tableToBytes(each)));
+});
+
+it("a freeze, another one and a thaw are differences of their own size, whatever the table has", () => {
+  const names = Array.from({ length: 1_000 }, (_, at) => [`team-${at}`, [0]] as const);
+  const whole = snapshot(table([subset("canary")], Object.fromEntries(names)));
+  const frozenBy = (version: number, ...namespaces: string[]) => ({
+    ...whole,
+    version,
+    digest: `digest-${version}`,
+    frozen: namespaces.length === 0 ? undefined : namespaces.map((namespace) => ({ namespace, reason: "restore" })),
+  });
+  let enforced: Snapshot = whole;
+  for (const next of [frozenBy(2, "team-1"), frozenBy(3, "team-1", "team-2"), frozenBy(4)]) {
+    const delta = ROUTE.delta?.encode(enforced, next) ?? new Uint8Array();
+    expect([delta.length > 0, delta.length < 250]).toEqual([true, true]);
+    enforced = ROUTE.delta?.apply(enforced, delta, next) ?? enforced;
+    expect(enforced.frozen).toEqual(next.frozen);
+    expect(routeDigest(enforced)).toBe(routeDigest(next));
+  }
 });

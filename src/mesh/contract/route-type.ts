@@ -34,12 +34,18 @@ export const ROUTE: ResourceType<Snapshot> = {
   decode: (body, head) => routeFromJson(parseBody(body, head), head),
   delta: {
     capability: "routes-delta",
-    encode: (base, next) => (hasSameFixedParts(base, next) ? diffTables(base.table, next.table) : undefined),
+    encode(base, next) {
+      if (!hasSameFixedParts(base, next)) return undefined;
+      const table = diffTables(base.table, next.table);
+      if (table === undefined || next.frozen === undefined) return table;
+      return Buffer.concat([table.subarray(0, -1), Buffer.from(`,"frozen":${JSON.stringify(next.frozen)}}`)]);
+    },
     apply(base, body, { version, digest }) {
       const problems: string[] = [];
-      const table = applyDelta(base.table, decodeJson(body, { version, digest }, TABLE_DELTA), problems);
+      const { frozen, ...delta } = decodeJson(body, { version, digest }, ROUTE_DELTA);
+      const table = applyDelta(base.table, delta, problems);
       if (problems.length > 0) throw new ResourceInvalidError(problems);
-      return { ...base, version, digest, table };
+      return { ...base, version, digest, frozen, table };
     },
   },
 };
@@ -86,10 +92,12 @@ export function claimedRoute({ body, version }: ResourceMessage) {
   };
 }
 
-/**
- * To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. To ignore `frozen` is not safe, and a proxy that
- * does so claims another digest than it was sent.
- */
+const FROZEN = z.array(z.object({ namespace: z.string().min(1, "missing"), reason: z.string() })).optional();
+
+/** The list of frozen namespaces is short, so a delta has the whole of it; absent: none is frozen. */
+const ROUTE_DELTA = TABLE_DELTA.extend({ frozen: FROZEN });
+
+/** To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. */
 const CONTENT = {
   app: z.object({ namespace: z.string(), name: z.string().min(1, "missing") }),
   subset: z.string(),
@@ -97,7 +105,7 @@ const CONTENT = {
   lockName: z.string(),
   callers: z.object({ userAgent: z.string(), defaultOnlyUserAgents: NAMES, stripManagedFields: z.boolean() }),
   guard: z.literal("Warn", "not known to this version").optional(),
-  frozen: z.array(z.object({ namespace: z.string().min(1, "missing"), reason: z.string() })).optional(),
+  frozen: FROZEN,
   words: z.object({ kind: z.string(), rules: z.string(), lockField: z.string(), agentsField: z.string() }).optional(),
 };
 
@@ -125,7 +133,8 @@ function namedBody(content: RouteContent): Uint8Array {
 
 /** True if the two differ only in what a delta can change. */
 function hasSameFixedParts(base: Snapshot, next: Snapshot): boolean {
-  if (!isDeepStrictEqual(contentOf(base), contentOf(next))) return false;
+  const fixedOf = (snapshot: Snapshot) => contentOf({ ...snapshot, frozen: undefined });
+  if (!isDeepStrictEqual(fixedOf(base), fixedOf(next))) return false;
   const [a, b] = [base.table, next.table];
   const isSame = a.rules === b.rules && a.sharedResources === b.sharedResources && a.retained === b.retained;
   return isSame || fixedPartsToJson(a) === fixedPartsToJson(b);

@@ -24,8 +24,8 @@ export function commandLine(world: () => World): void {
     (await world().podNames(HOME[1] ?? "", `component=${APP},version=${version}`))[0] ?? "";
 
   flow("command line: finds nothing wrong after an installation", world, async () => {
-    // The second manager may still start.
-    await does(["check", "--wait", "1m", "--fail-on", "warning"], /^0 errors, 0 warnings$/m);
+    // One node has no room for a second manager, which is a warning.
+    await does(["check", "--wait", "1m"], /^0 errors, [01] warnings?$/m);
     await does(["version"], /sidecar/i);
     await does(["status", "-A"], /^VirtualApp foo-system\/foo-operator: ready/m);
     await does(["wait", APP, ...HOME, "--for", "ready"], /Ready/);
@@ -58,7 +58,7 @@ export function commandLine(world: () => World): void {
     };
     const file = join(own.folder, "app.yaml");
     writeFileSync(file, stringify(app));
-    await does(["lint", "-f", file], /valid/);
+    await does(["lint", "-f", file], /1 object, no problems/);
     await does(["plan", "-f", file], /nothing moves/);
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "new", namespace: HOME[1], labels: { component: APP } } };
     writeFileSync(file, stringify({ ...pod, spec: { containers: [{ name: "operator", image: "operator" }] } }));

@@ -10,7 +10,7 @@ type Graph = ReadonlyMap<string, ReadonlySet<string>>;
 
 const files = readdirSync("src", { recursive: true, encoding: "utf8" })
   .map((file) => `src/${file}`)
-  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
+  .filter((file) => /\.tsx?$/.test(file) && !file.endsWith(".test.ts"));
 
 test("no file imports itself through other files", () => {
   expect(cycles(graphOf((file) => file))).toEqual([]);

@@ -79,7 +79,8 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     labels: "apps frame",
     plan: "apps frame",
     checks: "apps frame",
-    commands: "apps checks frame inject labels plan",
+    dashboard: "apps frame",
+    commands: "apps checks dashboard frame inject labels plan",
   },
 };
 
@@ -88,6 +89,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "@kubernetes/client-node": "runtime", // 133 MB: too heavy for the proxy
   "http-proxy": "proxy/api-server",
   pino: "base",
+  preact: "cli/dashboard/page",
+  rolldown: "cli/dashboard",
   "prom-client": "base", // base imports its parts, and the whole only for their types
   yaml: "cli runtime",
 };
@@ -107,7 +110,7 @@ interface Import {
 }
 
 const imports = readdirSync("src", { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+  .filter((file) => /\.tsx?$/.test(file) && !file.endsWith(".test.ts"))
   .flatMap(importsOf);
 
 test("each folder imports only the folders of its row", () => {

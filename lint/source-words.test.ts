@@ -18,7 +18,7 @@ const FIELDS = new Set(SOURCE_KINDS.flatMap(({ schema }) => Object.keys((schema.
 
 test("outside of its own folder, no message names a source kind or a field of its spec", () => {
   const files = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((file) =>
-    /^(?!.*\.test\.ts$).*\.ts$/.test(file),
+    /^(?!.*\.test\.ts$).*\.tsx?$/.test(file),
   );
   const found = files
     .filter((file) => !OWN.some((own) => file.startsWith(own)))

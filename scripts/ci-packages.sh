@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the tests need and a plain image may lack: network namespaces, the test node
 # (test/node), the processes of the demo, the environment of the Python clients, jemalloc, which the images use, and the
-# model checker. Needs root on Debian or Ubuntu; elsewhere it does nothing, and the tests report what is missing. kubectl
+# model checker, and a browser for the page of the dashboard. Needs root on Debian or Ubuntu; elsewhere it does nothing, and the tests report what is missing. kubectl
 # and Go are not installed.
 set -euo pipefail
 
-declare -A package_of=([ip]=iproute2 [iptables-restore]=iptables [unshare]=util-linux [setpriv]=util-linux [mount]=mount [ps]=procps [python3]=python3 [spin]=spin [gcc]=gcc)
+declare -A package_of=([ip]=iproute2 [iptables-restore]=iptables [unshare]=util-linux [setpriv]=util-linux [mount]=mount [ps]=procps [python3]=python3 [spin]=spin [gcc]=gcc [chromium]=chromium)
 missing=()
 for program in "${!package_of[@]}"; do
   command -v "$program" >/dev/null || missing+=("${package_of[$program]}")

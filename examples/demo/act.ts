@@ -49,6 +49,8 @@ export interface Act<F> {
   sumUp(stage: Stage<F>): Promise<void>;
   /** The kind to look at with kubectl. */
   readonly resource: string;
+  /** With kubectl: what moves a namespace, to see it on the page. */
+  readonly move?: string;
   /** What to run next. */
   readonly next?: string;
 }

@@ -16,7 +16,7 @@ Runs Controller Mesh on this machine, without a cluster. Judged by the API serve
   sharding  a StatefulSet that shards itself, and is scaled while it writes
   traffic   an operator deletes too much, and a breaker stops it
   webhooks  whichever pod the API server calls, the webhook of the namespace's owner answers
-  --keep    stay up after the summary, to look around with kubectl, until Ctrl-C
+  --keep    open the dashboard, and stay up after the summary, to look around with kubectl, until Ctrl-C
   --help    print this
 `;
 

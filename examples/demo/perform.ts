@@ -3,7 +3,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { PageServer } from "../../src/cli/dashboard/server.ts";
 import type { Act, Stage } from "./act.ts";
+import { openDemoDashboard } from "./dashboard.ts";
 import { createProcesses } from "./processes.ts";
 import { createScreen, type Screen } from "./screen.ts";
 import { noteLines } from "./table.ts";
@@ -15,7 +17,7 @@ import { openWorld, type World } from "./world.ts";
 const READING_MS = 3_000;
 
 export interface Performance {
-  /** Stay up after the summary. */
+  /** Open the dashboard, and stay up after the summary. */
   readonly keep: boolean;
   readonly signal: AbortSignal;
 }
@@ -28,6 +30,7 @@ export async function perform<F>(act: Act<F>, { keep, signal }: Performance): Pr
   const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-demo-"));
   const processes = createProcesses();
   let world: World | undefined;
+  let dashboard: PageServer | undefined;
   try {
     teller.step(act.opening);
     teller.note(act.roles);
@@ -36,6 +39,8 @@ export async function perform<F>(act: Act<F>, { keep, signal }: Performance): Pr
     await interruptible(Promise.all(act.pods.map(opened.startPod)), signal);
     for (const line of act.introduce(opened.pods)) teller.note(line);
     teller.note(`${processes.count} processes, ready after ${since(startedAt)}`);
+    if (keep) dashboard = await openDemoDashboard(opened);
+    if (dashboard !== undefined) teller.note(`The same on a page, which shows each move: ${dashboard.url}`);
     const watcher = createWatcher({
       look: () => act.look(opened),
       show: (facts) => screen.show(act.draw(facts, screen.paint, screen.width)),
@@ -48,12 +53,14 @@ export async function perform<F>(act: Act<F>, { keep, signal }: Performance): Pr
       screen.say(["", ...noteLines(`Every step succeeded. ${since(startedAt)}.`, screen.width), ...(keep ? [] : next)]);
       if (!keep) return;
       screen.say(keepLines(act, opened, screen.width));
+      if (dashboard !== undefined) screen.say(["", `dashboard: ${dashboard.url}`]);
       await watcher.linger(Number.POSITIVE_INFINITY);
     };
     await Promise.race([tell(), ...(act.play === undefined ? [] : [act.play(opened, signal)])]);
   } finally {
     // Last of all, when processes that were still starting are killed and write no more.
     process.once("exit", () => rmSync(dir, { recursive: true, force: true }));
+    await dashboard?.close();
     await world?.close();
     await processes.stop();
   }
@@ -69,7 +76,7 @@ async function tellSteps<F>(act: Act<F>, stage: Stage<F>): Promise<void> {
   await act.sumUp(stage);
 }
 
-function keepLines<F>({ resource }: Act<F>, { apiServer, pods }: World, width: Screen["width"]): string[] {
+function keepLines<F>({ resource, move }: Act<F>, { apiServer, pods }: World, width: Screen["width"]): string[] {
   const [first] = pods;
   return [
     "",
@@ -78,6 +85,8 @@ function keepLines<F>({ resource }: Act<F>, { apiServer, pods }: World, width: S
     `kubectl --kubeconfig ${apiServer.kubeconfig} get ${resource} -A`,
     `kubectl --kubeconfig ${apiServer.kubeconfig} get foos -A`,
     `kubectl --kubeconfig ${first?.kubeconfig} get foos -A`,
+    ...(move === undefined ? [] : ["", ...noteLines("To see a namespace move on the page:", width)]),
+    ...(move === undefined ? [] : ["", `kubectl --kubeconfig ${apiServer.kubeconfig} ${move}`]),
   ];
 }
 

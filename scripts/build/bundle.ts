@@ -3,7 +3,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { rolldown } from "rolldown";
+import { type Plugin, rolldown } from "rolldown";
+import { type PageFiles, pageFiles } from "../../src/cli/dashboard/page-files.ts";
 import { noticesOf, type Package, packagesOf } from "./packages.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -37,10 +38,12 @@ export const PROGRAMS = Object.keys(ENTRY_POINTS) as Program[];
  */
 export async function bundle(program: Program, out: string): Promise<Package[]> {
   const input = Object.entries(ENTRY_POINTS[program]).map(([name, source]) => [name, join(ROOT, "src", program, source)]);
+  const page = program === "cli" ? await pageFiles() : undefined;
   const build = await rolldown({
     input: Object.fromEntries(input),
     cwd: ROOT,
     platform: "node",
+    plugins: page === undefined ? [] : [withPage(page)],
     onLog(level, log, handle) {
       handle(level === "warn" ? "error" : level, log); // such as an import that cannot be resolved
     },
@@ -48,7 +51,19 @@ export async function bundle(program: Program, out: string): Promise<Package[]> 
   const folder = join(out, program);
   const { output } = await build.write({ dir: folder, format: "esm", entryFileNames: "[name].js", chunkFileNames: "[name].js" });
   await build.close();
-  const packages = packagesOf(output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : [])));
+  const modules = output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
+  const packages = packagesOf([...modules, ...(page?.modules ?? [])]);
   writeFileSync(join(folder, "THIRD-PARTY-NOTICES.txt"), noticesOf(packages));
   return packages;
+}
+
+/** Puts the texts of the dashboard's page in the place of the module that makes them. */
+function withPage({ modules: _, ...texts }: PageFiles): Plugin {
+  return {
+    name: "page",
+    load: (path) =>
+      path.endsWith("/src/cli/dashboard/page-files.ts")
+        ? `export async function pageFiles() { return ${JSON.stringify({ ...texts, modules: [] })}; }`
+        : undefined,
+  };
 }

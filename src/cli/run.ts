@@ -8,6 +8,7 @@ import { BUG_REPORT } from "./commands/bug-report.ts";
 import { CONFIRM, PAUSE, RESUME } from "./commands/change-app.ts";
 import { CHECK } from "./commands/check.ts";
 import { COMPLETION } from "./commands/completion.ts";
+import { DASHBOARD } from "./commands/dashboard.ts";
 import { DIFF } from "./commands/diff.ts";
 import { EVENT_LIST } from "./commands/events.ts";
 import { EXPLAIN_INJECT } from "./commands/explain-inject.ts";
@@ -48,6 +49,7 @@ export const COMMANDS: readonly Command[] = [
   TAP,
   TOP,
   EVENT_LIST,
+  DASHBOARD,
   PLAN,
   LINT,
   INJECT,

@@ -1,6 +1,7 @@
 // The images as their Dockerfiles build them (scripts/image-root.ts). The first tests read their files and labels.
 // The last tests run both programs on a read-only root, as uid 1359 without capabilities.
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chownSync,
   copyFileSync,
@@ -12,6 +13,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from "node:fs";
 import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
@@ -23,6 +25,7 @@ import { bundle } from "../../scripts/build/bundle.ts";
 import { buildImageRoot, type ImageRoot, readImage } from "../../scripts/image-root.ts";
 import { VERSION } from "../../src/base/version.ts";
 import { startFleetWorld } from "../fleet/fleet-world.ts";
+import { createKubeconfig } from "../localkube/kubeconfig.ts";
 import { readPairs } from "../support/dockerfile.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ImageProcess, type ImageProcessOptions, startImage } from "../support/image-process.ts";
@@ -152,6 +155,24 @@ it("the manager's image contains ctrlmesh, with the packages that it needs", asy
   expect((await ctrlmesh("version", "--client")).stdout).toBe(`ctrlmesh ${VERSION}\n`);
   // Without a cluster: its own client is there, and says so.
   await expect(ctrlmesh("status")).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining("KUBERNETES_SERVICE_HOST") });
+});
+
+it("the bundle of ctrlmesh has the page of its dashboard in it", async () => {
+  const { dir } = await buildImageRoot("manager");
+  const kubeconfig = join(dir, "app", "kubeconfig");
+  writeFileSync(kubeconfig, createKubeconfig({ server: "https://127.0.0.1:1", caPem: "", token: "t" }));
+  const args = ["dist/cli/ctrlmesh.js", "dashboard", "-A", "--kubeconfig", kubeconfig];
+  const child = spawn(process.execPath, args, { cwd: join(dir, "app"), env: { PATH: "/nonexistent" } });
+  try {
+    const [line] = await once(child.stdout, "data");
+    const url = String(line).trim();
+    expect(await (await fetch(url)).text()).toContain("<title>Controller Mesh</title>");
+    for (const file of ["page.js", "page.css", "icon.svg"]) expect((await fetch(url + file)).status).toBe(200);
+  } finally {
+    child.kill("SIGINT");
+    rmSync(kubeconfig);
+  }
+  expect(await once(child, "close")).toEqual([0, null]);
 });
 
 it.each(["hooks", "iptables"])("the proxy's image contains its program %s, which refuses an unknown argument", async (name) => {

@@ -8,6 +8,7 @@ import { run } from "../../src/cli/run.ts";
 import { objectPath, type Resource } from "../../src/kube/client/resource.ts";
 import type { KubeObject } from "../../src/kube/types.ts";
 import { createFakeClock } from "./fake-clock.ts";
+import { createFakeKubeClient } from "./fake-kube-client.ts";
 
 export interface FakeObject extends KubeObject {
   readonly apiVersion: string;
@@ -40,6 +41,9 @@ export function startCli(objects: FakeObject[]) {
   const denied = new Set<string>();
   /** By path. */
   const answers = new Map<string, unknown>();
+  const watchedOnce = Promise.withResolvers<void>();
+  /** What the dashboard watches. */
+  const watched = createFakeKubeClient();
   const of = (resource: Resource) =>
     objects.filter(({ kind, apiVersion }) => kind === resource.kind && apiVersion.split("/")[0] === (resource.group || "v1"));
   const cluster: Cluster = {
@@ -86,6 +90,10 @@ export function startCli(objects: FakeObject[]) {
       if (pages === undefined) throw new MeshError("COMMAND_FAILED", `no port of pod ${name} can be reached here`);
       return servePages(pages);
     },
+    async watcher() {
+      watchedOnce.resolve();
+      return { client: watched, close: () => watched.close() };
+    },
   };
   return {
     clock,
@@ -105,6 +113,9 @@ export function startCli(objects: FakeObject[]) {
     },
     /** The terminal that stdout is. */
     terminal: { screen: undefined as Screen | undefined },
+    watched,
+    watchedOnce: watchedOnce.promise,
+    cluster,
     async run(...argv: string[]) {
       let [stdout, stderr] = ["", ""];
       const streams = {

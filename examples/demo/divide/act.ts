@@ -29,6 +29,7 @@ export function readDivideAct(): Act<Facts> {
     steps: [divide, addNamespace, moveNamespace, refuseWrite],
     sumUp,
     resource: "virtualapps",
+    move: "label namespace team-a ns-type=canary-1",
     next: "The second act, a StatefulSet that shards itself: npm run demo -- sharding",
   };
 }

@@ -23,7 +23,7 @@ export interface Asked<T> {
 /** @param podName only this pod @throws MeshError `COMMAND_FAILED` if none of the apps has a pod with a sidecar that runs */
 export async function askSidecarsOf<T>(
   cluster: Cluster,
-  apps: readonly FoundApp[],
+  apps: readonly Pick<FoundApp, "name" | "namespace">[],
   page: Page<T>,
   output: Pick<Output, "hint">,
   podName?: string,
@@ -36,7 +36,12 @@ export async function askSidecarsOf<T>(
   return answers;
 }
 
-async function askApp<T>(cluster: Cluster, { name, namespace }: FoundApp, page: Page<T>, podName?: string) {
+async function askApp<T>(
+  cluster: Cluster,
+  { name, namespace }: Pick<FoundApp, "name" | "namespace">,
+  page: Page<T>,
+  podName?: string,
+) {
   const running = (await cluster.list(PODS, namespace, `${INJECTED_LABEL}=${name}`)).filter(isRunning);
   const pods = podName === undefined ? running : running.filter(({ metadata }) => metadata.name === podName);
   const ask = async ({ metadata }: Pod): Promise<Asked<T>> => {

@@ -28,7 +28,7 @@ interface AppSpec extends AppOptions {
   readonly route?: AppOptions | undefined;
 }
 
-interface AppKind {
+export interface AppKind {
   readonly resource: Resource<AppObject>;
   /** A spec, or a part of one for a merge patch, with these options. */
   specWith(options: AppOptions): AppSpec;
@@ -80,7 +80,11 @@ export async function listApps(cluster: Cluster, namespace: string | undefined):
 }
 
 async function listKind(cluster: Cluster, kind: AppKind, namespace: string | undefined): Promise<FoundApp[]> {
-  const objects = await cluster.list(kind.resource, namespace).catch(notInstalled(kind.resource));
+  return appsIn(kind, await cluster.list(kind.resource, namespace).catch(notInstalled(kind.resource)));
+}
+
+/** The apps of which these objects are. */
+export function appsIn(kind: AppKind, objects: readonly AppObject[]): FoundApp[] {
   const families = Map.groupBy(objects, (object) => `${object.metadata.namespace}/${kind.nameOf(object)}`);
   return [...families.values()].flatMap((family) => appOf(kind, family));
 }

@@ -1,10 +1,12 @@
 // The next requests of the pods of an app, as their sidecars see them.
 import { z } from "zod";
 import { parseDuration } from "../../base/clock.ts";
+import type { Cluster } from "../frame/cluster.ts";
 import type { Call, Flags, FlagValues } from "../frame/command.ts";
 import { failure, usageError } from "../frame/command.ts";
 import { appOf } from "./app-of.ts";
 import { askSidecarsOf } from "./app-sidecars.ts";
+import type { FoundApp } from "./apps.ts";
 
 /** As in the access log (docs/reference/observability.md). */
 const REQUEST = z.looseObject({
@@ -42,12 +44,29 @@ export async function tapRequests(call: Call): Promise<TappedRequest[]> {
   const { cluster, app } = await appOf(call);
   const pod = flags.text("pod");
   output.hint(`listening for ${seconds} s`);
+  return requestsOf(cluster, app, { seconds, hint: output.hint, ...(pod !== undefined && { pod }) });
+}
+
+export interface Listening {
+  readonly seconds: number;
+  /** Only this pod of the app. */
+  readonly pod?: string;
+  /** Called with what is missing in the result. */
+  hint(text: string): void;
+}
+
+/** The requests of an app that end from now on. @throws MeshError `COMMAND_FAILED` if no sidecar answers */
+export async function requestsOf(
+  cluster: Cluster,
+  app: Pick<FoundApp, "name" | "namespace">,
+  { seconds, pod, hint }: Listening,
+): Promise<TappedRequest[]> {
   const path = `/debug/requests?count=${MAX_REQUESTS}&seconds=${seconds}`;
-  const asked = await askSidecarsOf(cluster, [app], { path, schema: ANSWER, waitsMs: seconds * 1_000 }, output, pod);
-  for (const each of asked) if (each.problem !== undefined) output.hint(`pod ${each.pod}: ${each.problem}`);
+  const asked = await askSidecarsOf(cluster, [app], { path, schema: ANSWER, waitsMs: seconds * 1_000 }, { hint }, pod);
+  for (const each of asked) if (each.problem !== undefined) hint(`pod ${each.pod}: ${each.problem}`);
   if (asked.every(({ answer }) => answer === undefined)) throw failure("no sidecar has answered");
   const full = asked.find(({ answer }) => answer?.requests.length === MAX_REQUESTS);
-  if (full !== undefined) output.hint(`pod ${full.pod} has had more than ${MAX_REQUESTS} requests: only the first are shown`);
+  if (full !== undefined) hint(`pod ${full.pod} has had more than ${MAX_REQUESTS} requests: only the first are shown`);
   return asked.flatMap(({ pod: of, answer }) => (answer?.requests ?? []).map((request) => ({ ...request, pod: of })));
 }
 
@@ -77,4 +96,26 @@ export function requestText({
   if (verb === undefined) return `${method} ${path}`;
   const type = [group === "" ? resource : `${resource}.${group}`, subresource].filter((part) => part !== "").join("/");
   return [verb, type, [namespace, name].filter((part) => part !== "").join("/")].filter((part) => part !== "").join(" ");
+}
+
+export interface RequestSummary {
+  /** Verb and resource. */
+  readonly request: string;
+  readonly count: number;
+  readonly refused: number;
+  readonly medianMs: number;
+  readonly pods: number;
+}
+
+/** By verb and resource, the most frequent first. */
+export function summaries(requests: readonly TappedRequest[]): RequestSummary[] {
+  const groups = Map.groupBy(requests, (request) => requestText({ ...request, namespace: "", name: "" }));
+  return [...groups].map(([request, of]) => summaryOf(request, of)).sort((a, b) => b.count - a.count);
+}
+
+function summaryOf(request: string, of: readonly TappedRequest[]): RequestSummary {
+  const times = of.map(({ seconds }) => seconds).sort((a, b) => a - b);
+  const medianMs = Math.round((times[Math.floor(times.length / 2)] ?? 0) * 1_000);
+  const refused = of.filter(isRefused).length;
+  return { request, count: of.length, refused, medianMs, pods: new Set(of.map(({ pod }) => pod)).size };
 }

@@ -53,6 +53,7 @@ export async function directCluster({ kubeconfig, context, as, requestTimeoutMs 
     forward: async () => {
       throw failure("asking a sidecar needs kubectl on the PATH: it forwards the port of the pod");
     },
+    watcher: async () => ({ client, close: () => client.close() }),
   };
 }
 

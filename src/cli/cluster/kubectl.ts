@@ -5,7 +5,7 @@ import { MeshError } from "../../base/errors.ts";
 import { tryParseJson } from "../../base/json.ts";
 import { type ObjectRef, resourceName } from "../../kube/client/resource.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import type { Cluster, ClusterOptions, Forwarded } from "../frame/cluster.ts";
+import type { Cluster, ClusterOptions, Forwarded, Watcher } from "../frame/cluster.ts";
 import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
 import { accessFlags } from "../frame/flags.ts";
 import { readAnswer } from "../frame/read-answer.ts";
@@ -63,6 +63,7 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
       return readAnswer(OBJECT, tryParseJson(Buffer.from(stdout)), "the applied object") as unknown as KubeObject;
     },
     forward: (pod, port) => forwardPort(options, pod, port),
+    watcher: () => watcher(options),
   };
 }
 
@@ -119,4 +120,11 @@ function forwardPort(options: ClusterOptions, { namespace = "", name }: ObjectRe
   });
   opened.catch(close);
   return opened;
+}
+
+/** Both are loaded only here: the client takes a moment, which other commands should not need. */
+async function watcher(options: ClusterOptions): Promise<Watcher> {
+  // There Node knows no Unix sockets, and a port would be open to every user of the machine.
+  if (process.platform === "win32") return (await (await import("./direct.ts")).directCluster(options)).watcher();
+  return (await import("./kubectl-proxy.ts")).proxyWatcher(options);
 }

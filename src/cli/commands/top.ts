@@ -1,5 +1,5 @@
 // `ctrlmesh top`: which requests an operator sends most, by verb and resource.
-import { isRefused, requestText, TAP_FLAGS, type TappedRequest, tapRequests } from "../apps/tapped-requests.ts";
+import { summaries, TAP_FLAGS, tapRequests } from "../apps/tapped-requests.ts";
 import type { Call, Command } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { printTable } from "../frame/table.ts";
@@ -11,11 +11,9 @@ export const TOP: Command = {
   summary: "which requests an operator sends most, by verb and resource",
   flags: TAP_FLAGS,
   async run(call: Call) {
-    const groups = Map.groupBy(await tapRequests(call), (request) => requestText({ ...request, namespace: "", name: "" }));
-    const items = [...groups].map(([request, of]) => summaryOf(request, of)).sort((a, b) => b.count - a.count);
     printTable(call.output, {
       kind: "RequestSummaryList",
-      items,
+      items: summaries(await tapRequests(call)),
       columns: {
         REQUESTS: ({ count }) => count,
         REFUSED: ({ refused }) => refused,
@@ -28,15 +26,3 @@ export const TOP: Command = {
     return EXIT.ok;
   },
 };
-
-function summaryOf(request: string, of: readonly TappedRequest[]) {
-  const times = of.map(({ seconds }) => seconds).sort((a, b) => a - b);
-  const medianMs = Math.round((times[Math.floor(times.length / 2)] ?? 0) * 1_000);
-  return {
-    request,
-    count: of.length,
-    refused: of.filter(isRefused).length,
-    medianMs,
-    pods: new Set(of.map(({ pod }) => pod)).size,
-  };
-}

@@ -1,5 +1,6 @@
 // The cluster, as far as the commands use it.
 import type { ObjectRef, Resource } from "../../kube/client/resource.ts";
+import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 
 export interface Cluster {
@@ -31,6 +32,13 @@ export interface Cluster {
   dryRunApply(object: KubeObject): Promise<KubeObject>;
   /** Opens a port of a pod on this machine, until it is closed. */
   forward(pod: ObjectRef, port: number): Promise<Forwarded>;
+  /** A client that reads the kinds of Controller Mesh and watches them, until it is closed. */
+  watcher(): Promise<Watcher>;
+}
+
+export interface Watcher {
+  readonly client: Pick<KubeClient, "list" | "watch" | "request">;
+  close(): Promise<void>;
 }
 
 export interface DryRun {

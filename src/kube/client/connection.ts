@@ -6,6 +6,8 @@ import { MeshError } from "../../base/errors.ts";
 export interface KubeConnection {
   /** Base URL: scheme, host, port and an optional path prefix. */
   readonly server: string;
+  /** The Unix socket of a proxy on this machine, such as `kubectl proxy`; `server` is then http on localhost. */
+  readonly socketPath?: string | undefined;
   /** PEM bundle that verifies the server's certificate; the system's roots if absent. */
   readonly caPem?: string | undefined;
   /** The bearer token for the next request; "" for none (client certificates). */

@@ -38,6 +38,7 @@ export function createTransport(connection: KubeConnection) {
     bodyTimeout: 0,
     connect: {
       timeout: CONNECT_TIMEOUT_MS,
+      ...(connection.socketPath !== undefined && { socketPath: connection.socketPath }),
       keepAliveInitialDelay: TCP_KEEPALIVE_MS,
       rejectUnauthorized: connection.skipTlsVerify !== true, // NODE_TLS_REJECT_UNAUTHORIZED does not turn it off
       ca: connection.caPem,

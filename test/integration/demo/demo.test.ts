@@ -139,6 +139,9 @@ test("the second act scales a sharded StatefulSet up and down, and no shard writ
   ]) {
     expect(output.stdout).toMatch(line);
   }
+  const page = /^dashboard: (http:\S+)$/m.exec(output.stdout)?.[1] ?? "";
+  expect(page).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/#\/map\?app=foo-system\/foo-operator$/);
+  expect(await (await fetch(page)).text()).toContain("<title>Controller Mesh</title>");
   // It plays the StatefulSet controller as long as it is up, also for pods whose names have been in use.
   await patchStatefulSet(/^kubectl --kubeconfig (\S+) get shardingconfigs -A$/m.exec(output.stdout)?.[1] ?? "", 6);
   await eventually(() => childrenOf(pid).length === 2 + 2 * 6 || !isAlive(pid), BUDGET_MS);

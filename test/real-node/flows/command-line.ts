@@ -18,8 +18,11 @@ export function commandLine(world: () => World): void {
     if (name !== undefined) ran.add(name);
     return ctrlmesh(world().kube.kubeconfig, args);
   };
-  const does = async (args: readonly string[], text: RegExp, code: number = EXIT.ok) =>
-    expect(await run(...args)).toMatchObject({ code, stdout: expect.stringMatching(text) });
+  const does = async (args: readonly string[], text: RegExp, code: number = EXIT.ok) => {
+    const { stdout, stderr, ...ended } = await run(...args);
+    expect([ended.code, ended.code === code ? "" : stderr]).toEqual([code, ""]);
+    expect(stdout).toMatch(text);
+  };
   const podOf = async (version: string) =>
     (await world().podNames(HOME[1] ?? "", `component=${APP},version=${version}`))[0] ?? "";
 
@@ -60,8 +63,7 @@ export function commandLine(world: () => World): void {
     writeFileSync(file, stringify(app));
     await does(["lint", "-f", file], /1 object, no problems/);
     await does(["plan", "-f", file], /nothing moves/);
-    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "new", namespace: HOME[1], labels: { component: APP } } };
-    writeFileSync(file, stringify({ ...pod, spec: { containers: [{ name: "operator", image: "operator" }] } }));
+    writeFileSync(file, await own.run("get", "deployment", "foo-canary", ...HOME, "-o", "yaml"));
     await does(["inject", "-f", file], /ctrlmesh-proxy/);
     await does(["completion", "bash"], /complete/);
     await does(["bug-report", ...HOME], /"kind": "BugReport"/);

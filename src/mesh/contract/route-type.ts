@@ -86,9 +86,12 @@ export function claimedRoute({ body, version }: ResourceMessage) {
   };
 }
 
+/** The capability of a proxy that enforces `frozen`. One without it acknowledges such a route all the same. */
+export const FREEZE = "freeze";
+
 /**
- * To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. To ignore `frozen` is not safe, and a proxy that
- * does so claims another digest than it was sent.
+ * To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. To ignore `frozen` is not safe, so
+ * the manager looks for the capability FREEZE before it believes an acknowledgement (src/mesh/handover/unfrozen.ts).
  */
 const CONTENT = {
   app: z.object({ namespace: z.string(), name: z.string().min(1, "missing") }),

@@ -4,6 +4,7 @@
 import { annotationKey } from "../../api/annotations.ts";
 import type { WaitingOn } from "../../api/app-status.ts";
 import type { Wait } from "../../mesh/handover/plan-fences.ts";
+import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
 import type { Counts } from "./counts.ts";
 import {
@@ -50,8 +51,17 @@ export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover 
     return { status: "False", reason: "PodsWithoutProxy", message: `${what}: restart it to have it injected` };
   }
   if (behind === undefined) return unfrozenVerdict(facts) ?? { status: "True", reason: "InSync", message };
-  const how = proxyOf(facts, behind)?.connected ? "behind" : "not connected";
-  return { status: "False", reason: "ProxiesBehind", message: `${message}; pod ${behind.name} is ${how}` };
+  return {
+    status: "False",
+    reason: "ProxiesBehind",
+    message: `${message}; pod ${behind.name} ${behindText(proxyOf(facts, behind))}`,
+  };
+}
+
+function behindText(proxy: ProxyFacts | undefined): string {
+  if (proxy?.connected !== true) return "is not connected";
+  const writes = proxy.backlog.drainingWrites;
+  return writes === 0 ? "is behind" : `has ${countText(writes, "write")} under way that its new route refuses`;
 }
 
 /** Also a pod that serves nothing more, or is gone, may have a write under way in a frozen namespace. */

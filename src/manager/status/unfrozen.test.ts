@@ -29,6 +29,13 @@ it("a freeze has converged once its only pod enforces it", () => {
   expect(converged(world.settle())).toMatchObject({ status: "True", reason: "InSync" });
 });
 
+it("a freeze has not converged while a write is under way in the namespace, and the message says so", () => {
+  const world = settledWorld("a0");
+  freeze(world);
+  world.reports.set("a0", { backlog: { heldNamespaces: 0, drainingWrites: 1 } });
+  expect(converged(world.reconcile())?.message).toMatch(/; pod a0 has 1 write under way that its new route refuses$/);
+});
+
 it("a freeze has not converged while a pod without a proxy runs, although no other subset owns anything", () => {
   const world = settledWorld("a0");
   freeze(world);

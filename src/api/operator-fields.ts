@@ -39,7 +39,8 @@ export function guardSchema(subset: string) {
   );
 }
 
-const MAX_FROZEN = 64;
+/** Of one app. A proxy names all whenever it registers, and that is bounded (src/manager/server/judge-proxy.ts). */
+export const MAX_FROZEN = 64;
 const MAX_REASON = 256;
 
 export const frozenSchema = optional(

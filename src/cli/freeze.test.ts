@@ -28,6 +28,13 @@ describe("freeze", () => {
     expect(cli.patches[0]?.patch).toEqual({ spec: { route: { frozen: { "team-b": "frozen with ctrlmesh on 2026-01-01" } } } });
   });
 
+  it("says which reason it replaces, since somebody else may still work there", async () => {
+    const cli = startCli([app({ "team-b": "restore, ask Anna" }), namespace("team-b")]);
+    const { code, stderr } = await cli.run("freeze", "team-b", "--app", "shop", "--reason", "repair");
+    expect(code).toBe(EXIT.ok);
+    expect(stderr).toContain("namespace team-b was frozen before, and one thaw ends both: restore, ask Anna\n");
+  });
+
   it("freezes by one object of a family, and thaws all that have frozen it", async () => {
     const cli = startCli([member("a", { "team-b": "x" }), member("b", { "team-b": "y", prod: "z" }), namespace("team-c")]);
     expect((await cli.run("freeze", "team-c", "--app", "lock", "--reason", "r")).code).toBe(EXIT.ok);

@@ -78,7 +78,7 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
   };
   const handlers: ResourceHandlers = {
     [ROUTE.name]: {
-      capabilities: ["routes-delta"],
+      capabilities: ["freeze", "routes-delta"],
       take({ resource, baseDigest }, answers) {
         if (resource === null) return answers.nack(["resource: missing"]);
         counts[baseDigest === "" ? "wholes" : "deltas"]++;

@@ -1,6 +1,7 @@
 // The manager's facts about a pod and its proxy, for tests. The defaults describe an idle pod.
 
 import { NO_REPORTS } from "../../src/mesh/contract/messages.ts";
+import { FREEZE } from "../../src/mesh/contract/route-type.ts";
 import type { AppPod } from "../../src/mesh/handover/app-pod.ts";
 import type { ProxyFacts } from "../../src/mesh/handover/proxy-facts.ts";
 
@@ -32,7 +33,7 @@ export function proxyFacts(more: Partial<ProxyFacts> = {}): ProxyFacts {
     version: 1,
     problems: {},
     ...NO_REPORTS,
-    capabilities: new Set(),
+    capabilities: new Set([FREEZE]),
     ...more,
   };
 }

@@ -30,6 +30,8 @@ export const FREEZE: Command = {
     if (reason.trim() === "") throw usageError("--reason: the text is empty");
     await mustExist(cluster, namespace, call);
     await applyChanges(call, cluster, [changeOf(app, app.object, { [namespace]: reason }, `has frozen namespace ${namespace}`)]);
+    for (const before of frozenIn(app).filter((each) => each.namespace === namespace))
+      call.output.hint(`namespace ${namespace} was frozen before, and one thaw ends both: ${before.reason}`);
     const wait = shellLine(["ctrlmesh", "wait", app.name, "-n", app.namespace, ...accessFlags(clusterOptions(call.flags))]);
     if (!call.flags.isSet("dry-run")) call.output.hint(`to wait until no write of its pods is under way there: ${wait}`);
     return EXIT.ok;

@@ -71,7 +71,7 @@ export function createProxyJudge({ pods, apps, leaderElsewhere, rejections }: Ju
 
 /** A proxy names five routes at most. The planner reads each, and a registration could name a million. */
 const MAX_IN_DOUBT = 15;
-/** A route without its table. Its largest part is the list of user agents: 64 of 256 characters. */
+/** A route without its table. Its largest parts are the user agents and the frozen namespaces: each 64 texts of 256 characters. */
 const MAX_CLAIM_BYTES = 128 * 1024;
 const MAX_CAPABILITIES = 64;
 const MAX_CAPABILITY_CHARS = 64;

@@ -2,7 +2,8 @@
 // Invariants: every config that is not a child is in exactly one family; a child is a view of its root and
 // decides nothing. A conflict between two families is a problem of both, and names both.
 
-import { fieldAt } from "../../api/rule.ts";
+import { MAX_FROZEN } from "../../api/operator-fields.ts";
+import { fieldAt, fieldsOf } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
@@ -53,8 +54,18 @@ function familyOf(members: readonly ShardingConfig[]): Family {
     root,
     configs,
     leaving: sorted.filter((config) => !configs.includes(config)),
-    problems: configs.length <= MAX_SHARDS ? [] : [tooManyText(configs.length)],
+    problems: [
+      ...(configs.length <= MAX_SHARDS ? [] : [tooManyText(configs.length)]),
+      ...(frozenNames(configs).size <= MAX_FROZEN ? [] : [TOO_MANY_FROZEN]),
+    ],
   };
+}
+
+/** Without the number, so that a thaw which leaves too many adds no problem. */
+const TOO_MANY_FROZEN = `the configs of this family freeze more than ${MAX_FROZEN} namespaces together`;
+
+function frozenNames(configs: readonly ShardingConfig[]): ReadonlySet<string> {
+  return new Set(configs.flatMap((config) => Object.keys(fieldsOf(fieldAt(config, "spec", "frozen")))));
 }
 
 function familyKeyOf(config: ShardingConfig): string {

@@ -219,3 +219,14 @@ function limitOf(...values: string[]) {
   const term = { key: "ctrlmesh.kusionstack.io/namespace", operator: "In", values };
   return { relateResources: [{ apiGroups: [""], resources: ["pods"] }], selector: { matchExpressions: [term] } };
 }
+
+it("an edit is refused with which a family freezes more namespaces than one app may", () => {
+  const freezes = (count: number, first: string) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`${first}-${at}`, "restore"]));
+  const [a, b] = [config("a", { frozen: freezes(40, "a") }), config("b", { frozen: freezes(24, "b") })];
+  expect(judge(undefined, b, [a]).problems).toEqual([]);
+  const edited = config("b", { frozen: freezes(25, "b") });
+  expect(judge(b, edited, [a, b]).problems).toEqual(["the configs of this family freeze more than 64 namespaces together"]);
+  const [more, less] = [config("b", { frozen: freezes(30, "b") }), edited];
+  expect(judge(more, less, [a, more]).problems).toEqual([]); // a thaw, after an edit without admission
+});

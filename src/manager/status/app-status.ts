@@ -247,6 +247,7 @@ function acceptedVerdict({ plan }: Partial<Pick<StatusFacts, "plan">>): Verdict<
   const warnsOnly = [...(plan?.rules.values() ?? [])].some(({ guard }) => guard === "Warn");
   const guard = warnsOnly ? ["the guard is Warn: writes to objects of other subsets pass"] : [];
   const count = plan === undefined ? 0 : frozenOf({ plan });
-  const frozen = count > 0 ? [`${count === 1 ? "1 namespace is" : `${count} namespaces are`} frozen: no pod writes there`] : [];
+  const frozen =
+    count > 0 ? [`${count === 1 ? "1 namespace is" : `${count} namespaces are`} frozen: no pod may write there`] : [];
   return { status: "True", reason: "Valid", message: ["the spec is valid", ...guard, ...frozen].join("; ") };
 }

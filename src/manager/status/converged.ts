@@ -4,6 +4,7 @@
 import { annotationKey } from "../../api/annotations.ts";
 import type { WaitingOn } from "../../api/app-status.ts";
 import type { Wait } from "../../mesh/handover/plan-fences.ts";
+import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
 import type { Counts } from "./counts.ts";
 import {
@@ -49,9 +50,51 @@ export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover 
     const what = `pod ${bare.name} carries no proxy and may write what other subsets own`;
     return { status: "False", reason: "PodsWithoutProxy", message: `${what}: restart it to have it injected` };
   }
-  if (behind === undefined) return { status: "True", reason: "InSync", message };
-  const how = proxyOf(facts, behind)?.connected ? "behind" : "not connected";
-  return { status: "False", reason: "ProxiesBehind", message: `${message}; pod ${behind.name} is ${how}` };
+  if (behind === undefined) return unfrozenVerdict(facts) ?? { status: "True", reason: "InSync", message };
+  return {
+    status: "False",
+    reason: "ProxiesBehind",
+    message: `${message}; pod ${behind.name} ${behindText(proxyOf(facts, behind))}`,
+  };
+}
+
+function behindText(proxy: ProxyFacts | undefined): string {
+  if (proxy?.connected !== true) return "is not connected";
+  const writes = proxy.backlog.drainingWrites;
+  return writes === 0 ? "is behind" : `has ${countText(writes, "write")} under way that its new route refuses`;
+}
+
+/** Also a pod that serves nothing more, or is gone, may have a write under way in a frozen namespace. */
+function unfrozenVerdict(facts: StatusFacts): ConvergedVerdict | undefined {
+  const { unfrozen = [] } = facts.plan;
+  const pod = unfrozen.find((each) => !isUnheard(each)) ?? unfrozen[0];
+  if (pod === undefined) return undefined;
+  const { podName, cause } = pod;
+  const what = `pod ${podName} may write in frozen namespaces`;
+  switch (cause) {
+    case "unreported":
+    case "just-listed":
+      return rebuilding(facts, pod);
+    case "no-proxy":
+    case "older-proxy": {
+      const lack = cause === "no-proxy" ? "no proxy" : "no proxy that knows freezes";
+      return {
+        status: "False",
+        reason: "PodsWithoutProxy",
+        message: `${what}, since it carries ${lack}: restart it to have it injected`,
+      };
+    }
+    case "pod-gone":
+      return {
+        status: "False",
+        reason: "ProxiesBehind",
+        message: `${what}: it was removed, and the API server may still accept its token`,
+      };
+    case "behind":
+      return { status: "False", reason: "ProxiesBehind", message: `${what}: its proxy is behind` };
+    default:
+      return cause satisfies never;
+  }
 }
 
 /** "4 of 5 proxies enforce route 17". */
@@ -59,7 +102,10 @@ export function syncText({ version }: StatusFacts, { proxies }: Counts): string 
   return `${proxies.synced} of ${proxies.total} proxies enforce route ${version}`;
 }
 
-function rebuilding(facts: StatusFacts, { podName, cause }: Wait): ConvergedVerdict {
+function rebuilding(
+  facts: StatusFacts,
+  { podName, cause }: Pick<Wait, "podName"> & { readonly cause: string },
+): ConvergedVerdict {
   const before = conditionOf(facts.previous, "Converged");
   const age = before?.reason === "Rebuilding" ? ageText(before.lastTransitionTime, facts.now) : "";
   const silentPod = facts.pods.find(({ name }) => name === podName);

@@ -7,6 +7,7 @@ import type { AppPod } from "../../mesh/handover/app-pod.ts";
 import type { AppPlan } from "../../mesh/handover/plan-app.ts";
 import type { Wait } from "../../mesh/handover/plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
+import type { UnfrozenPod } from "../../mesh/handover/unfrozen.ts";
 import type { AppSpec, AppWords } from "../apps/app.ts";
 import type { LabelsStatus } from "../labels/labels-status.ts";
 
@@ -101,7 +102,7 @@ export function subsetsByLabels({ desired }: AppPlan): ReadonlySet<string> {
 }
 
 /** The manager does not know yet what the pod claims, which does not mean that something moves. */
-export function isUnheard({ cause }: Wait): boolean {
+export function isUnheard({ cause }: { readonly cause: Wait["cause"] | UnfrozenPod["cause"] }): boolean {
   return cause === "unreported" || cause === "just-listed";
 }
 

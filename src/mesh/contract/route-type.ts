@@ -97,7 +97,13 @@ const FROZEN = z.array(z.object({ namespace: z.string().min(1, "missing"), reaso
 /** The list of frozen namespaces is short, so a delta has the whole of it; absent: none is frozen. */
 const ROUTE_DELTA = TABLE_DELTA.extend({ frozen: FROZEN });
 
-/** To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. */
+/** The capability of a proxy that enforces `frozen`. One without it acknowledges such a route all the same. */
+export const FREEZE = "freeze";
+
+/**
+ * To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. To ignore `frozen` is not safe, so
+ * the manager looks for the capability FREEZE before it believes an acknowledgement (src/mesh/handover/unfrozen.ts).
+ */
 const CONTENT = {
   app: z.object({ namespace: z.string(), name: z.string().min(1, "missing") }),
   subset: z.string(),

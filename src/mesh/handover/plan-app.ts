@@ -14,6 +14,7 @@ import { type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "./proxy-facts.ts";
 import { retainedBetween, type SubsetTable } from "./retained.ts";
+import { type UnfrozenPod, unfrozenPods } from "./unfrozen.ts";
 
 /** What the plan follows in the spec of an app. */
 export interface PlannedSpec {
@@ -57,6 +58,8 @@ export interface AppPlan {
   rulesFor(pod: AppPod): UnversionedSnapshot;
   readonly digest: string;
   readonly waits: readonly Wait[];
+  /** The pods that may still write in a frozen namespace. Absent: none. */
+  readonly unfrozen?: readonly UnfrozenPod[];
   /** The number of namespaces that a pause keeps with another owner than the spec demands. */
   readonly kept: number;
   /** More namespaces would move than the app allows at once, so somebody has to confirm the moves. */
@@ -97,6 +100,7 @@ export function planApp(facts: AppFacts): AppPlan {
     },
     digest: rules.digest,
     waits: fences.waits,
+    unfrozen: unfrozenPods({ app, frozen, pods, factsOf, gone }),
     kept,
     needsConfirmation: isOver && !isPaused,
     ownersHashes,

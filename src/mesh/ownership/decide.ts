@@ -1,6 +1,7 @@
 // Decides about one request: allow, refuse, hold, check labels, or narrow. Pure; docs/design.md has the rules
 // ("Who owns what"). Invariant: only lists, watches and plain gets go by the read view; whatever may change
 // something, or may reach into a pod, goes by what the subset owns.
+import { plainText } from "../../base/plain-text.ts";
 import { BUCKETS, CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
 import type { ResourceInfo } from "../../kube/request-info.ts";
 import { isListOrWatch, isPlainGet } from "../../kube/request-kind.ts";
@@ -45,6 +46,8 @@ export function decide(view: ResourceView, info: ResourceInfo, scope: ResourceSc
   switch (reach) {
     case "place":
       return decideObject(isAct(info) ? view : readViewOf(view), info);
+    case "new-namespace":
+      return decideObject(view, { ...info, name: "" });
     case "cluster-scope": {
       const isSplit = view.ownershipOf(CLUSTER_SCOPE) === "own" && !isWithin(view, reach, CLUSTER_SCOPE);
       return isSplit ? decideDeleteAll(view, info, reach) : decideObject(view, info);
@@ -75,11 +78,15 @@ export function isAct(info: ResourceInfo): boolean {
   return !isListOrWatch(info) && !isPlainGet(info) && !isReview(info);
 }
 
-/** What a request reaches: one place, all cluster-scoped objects, all namespaces, or other resources too. */
-export type Reach = "place" | "cluster-scope" | "all-namespaces" | "everything";
+/**
+ * What a request reaches: one place, all cluster-scoped objects, all namespaces, or other resources too. A new namespace has
+ * no owner yet, so the owner of the cluster scope creates it.
+ */
+export type Reach = "place" | "new-namespace" | "cluster-scope" | "all-namespaces" | "everything";
 
 export function reachOf(info: ResourceInfo, scope: ResourceScope): Reach {
   if (isNodeProxy(info)) return "everything";
+  if (isNewNamespace(info)) return "new-namespace";
   if (info.verb !== "deletecollection" || info.namespace !== "") return "place";
   return scope === "cluster" && !isNamespaces(info) ? "cluster-scope" : "all-namespaces";
 }
@@ -94,6 +101,8 @@ export function isWithin(view: ResourceView, reach: WriteReach, namespace: strin
       return view.guard === "Warn" && !isFrozen(view, namespace);
     case "place":
       return view.ownershipOf(namespace) === "own" && !isFrozen(view, namespace);
+    case "new-namespace": // its name is known only while some namespace is frozen
+      return view.ownershipOf(CLUSTER_SCOPE) === "own" && !(namespace === "" ? hasFrozen(view) : isFrozen(view, namespace));
     case "cluster-scope":
       return [CLUSTER_SCOPE, ...BUCKETS].every((place) => view.ownershipOf(place) === "own");
     case "all-namespaces": // known and unknown ones
@@ -115,14 +124,21 @@ function refuseFrozen(view: ResourceView, info: ResourceInfo, scope: ResourceSco
   if (first === undefined || !isAct(info)) return undefined;
   const reach = reachOf(info, scope);
   if (reach === "cluster-scope") return undefined;
-  const namespace = reach === "place" ? governingPlace(info.group, info.resource, info) : first;
+  const isOne = reach === "place" || reach === "new-namespace";
+  const namespace = isOne ? governingPlace(info.group, info.resource, info) : first;
   const reason = view.frozen?.get(namespace);
   if (reason === undefined) return undefined;
-  const whole = reach === "place" ? "" : "it reaches every namespace, and ";
-  return { kind: "frozen", namespace, message: `${describe(info)}: ${whole}namespace "${namespace}" is frozen: ${reason}` };
+  const whole = isOne ? "" : "it reaches every namespace, and ";
+  const message = `${describe(info)}: ${whole}namespace "${namespace}" is frozen: ${plainText(reason)}`;
+  return { kind: "frozen", namespace, message };
 }
 
-function hasFrozen({ frozen }: ResourceView): boolean {
+/** True for a create of a namespace. Only the body contains its name. */
+function isNewNamespace(info: ResourceInfo): boolean {
+  return info.verb === "create" && !info.nameInPath && isNamespaces(info);
+}
+
+export function hasFrozen({ frozen }: ResourceView): boolean {
   return frozen !== undefined && frozen.size > 0;
 }
 
@@ -208,10 +224,12 @@ export function refusedByLabels(info: ResourceInfo, owner: Owner, how: string): 
   return `${describe(info)}: ${how} belongs to ${ownerText(owner)}`;
 }
 
-/** True for a create whose owner depends on the object's name, which only the body contains. */
-export function isNamedByBody({ isByName, ownsAll }: ResourceView, info: ResourceInfo): boolean {
+/** True for a create that is decided by the object's name, which only the body contains. */
+export function isNamedByBody(view: ResourceView, info: ResourceInfo): boolean {
+  if (isNewNamespace(info)) return hasFrozen(view);
+  const { isByName, ownsAll } = view;
   const isUnnamed = info.verb === "create" && info.namespace === "" && info.name === "";
-  return isByName === true && !ownsAll && isUnnamed && !isReview(info) && !isNamespaces(info);
+  return isByName === true && !ownsAll && isUnnamed && !isReview(info);
 }
 
 function describe(info: ResourceInfo): string {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { group, objects, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { fence, group, limit, objects, retained, sharded, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { BUCKETS } from "../../kube/place.ts";
 import { parseRequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import { decide, isAct, isWithin, reachOf } from "./decide.ts";
 import { governingPlace, type Snapshot, viewOf } from "./snapshot.ts";
@@ -82,3 +83,61 @@ it("a write that is allowed never counts as refused, and one in a frozen namespa
     { numRuns: 500 },
   );
 });
+
+it("a freeze only ever refuses more, and then whatever acts in the frozen namespaces", () => {
+  const buckets = Object.fromEntries(BUCKETS.map((place, hash) => [place, [hash % 2 === 0 ? 1 : 2]]));
+  const byName = table([sharded(group("", "nodes", "pods")), subset("a"), subset("canary")], {
+    "": [1],
+    ...buckets,
+    prod: [1],
+    pilot: [2],
+  });
+  const tables = [
+    divided,
+    byName,
+    table([], {}),
+    table([limit(group("", "pods")), ...RULES], { prod: [1], pilot: [0] }),
+    table(RULES, { prod: [0], pilot: [0] }, { fenced: ["prod"], retained: [retained(["pilot"])] }),
+    table([...RULES, fence(group("", "secrets"))], { prod: [0] }),
+    table([objects("canary", "tier=gold")], { prod: [], pilot: [] }),
+  ];
+  const names = ["prod", "pilot", "new"];
+  const place = fc.constantFrom("", ...names.map((name) => `/namespaces/${name}`));
+  const resource = fc.constantFrom("/pods", "/secrets", "/nodes", "/events", "/bindings", "");
+  const rest = fc.constantFrom(
+    "",
+    "/x",
+    "/x/status",
+    "/x/exec",
+    "/x/log",
+    "/x/proxy/run",
+    "/x/eviction",
+    "?labelSelector=a",
+    "?watch=1",
+  );
+  const target = fc.tuple(place, resource, rest).map((parts) => `/api/v1${parts.join("")}`);
+  const method = fc.constantFrom("GET", "POST", "PUT", "PATCH", "DELETE");
+  const frozen = fc.subarray(names, { minLength: 1 });
+  const state = fc.record({ guard: fc.constantFrom(undefined, "Warn" as const), subset: fc.constantFrom("", "canary", "a") });
+  const scopes = fc.constantFrom("cluster" as const, "namespaced" as const, "unknown" as const);
+  fc.assert(
+    fc.property(fc.constantFrom(...tables), state, frozen, method, target, scopes, (routes, more, names, verb, path, scope) => {
+      if (path === "/api/v1" || path.startsWith("/api/v1/x") || path.startsWith("/api/v1?")) return;
+      const info = parseRequestInfo(verb, path) as ResourceInfo;
+      const reasons = names.map((namespace) => ({ namespace, reason: "x" }));
+      const ofRoutes = (of: Partial<Snapshot>) =>
+        decide(viewOf(snapshot(routes, { ...more, ...of }), info.group, info.resource), info, scope);
+      const now = ofRoutes({ frozen: reasons });
+      if (now.kind !== "frozen") expect(JSON.stringify(now)).toBe(JSON.stringify(ofRoutes({})));
+      expect(now.kind === "frozen").toBe(isAct(info) && reachesFrozen(info, names, scope));
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+/** Without the code under test: what a person would call a write in one of the namespaces. */
+function reachesFrozen({ path, verb, resource }: ResourceInfo, names: readonly string[], scope: string): boolean {
+  if (resource === "nodes" && path.includes("/proxy")) return true;
+  if (/\/namespaces\/\w+/.test(path)) return names.some((name) => new RegExp(`/namespaces/${name}(/|$)`).test(path));
+  return verb === "deletecollection" && (scope !== "cluster" || resource === "namespaces");
+}

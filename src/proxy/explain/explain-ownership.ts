@@ -62,11 +62,11 @@ function explainExcluded({ enforced: { snapshot }, say }: Walk, call: ResourceCa
   say("this user agent is shown no objects");
 }
 
-/** A create of a cluster-scoped object is named by its body. */
+/** A create of a cluster-scoped object is named by its body. By the name a shard owns it, or a namespace is frozen. */
 function namedByBody(info: ResourceInfo, view: ResourceView, walk: Walk): ResourceInfo {
   if (!isNamedByBody(view, info)) return info;
   const { createdName } = walk.asked;
-  if (createdName === "") dependsOn(walk, "the name of the object decides which shard owns it");
+  if (createdName === "") dependsOn(walk, "the name of the object decides");
   return { ...info, name: createdName };
 }
 

@@ -5,7 +5,7 @@ import type { Timer } from "../../base/clock.ts";
 import { runMachine } from "../../base/machine.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { PodRef, UpdateMessage } from "../../mesh/contract/messages.ts";
-import { ROUTE } from "../../mesh/contract/route-type.ts";
+import { FREEZE, ROUTE } from "../../mesh/contract/route-type.ts";
 import { type Claims, heldClaims, isSettled } from "../../mesh/link/held-claims.ts";
 import { INHERITED_WRITES_MS, NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../mesh/link/proxy-routes.ts";
 import { readUpdate } from "../../mesh/link/read-update.ts";
@@ -114,7 +114,7 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
         );
       routes.enter({ kind: "started", stored, inheritsWrites });
     },
-    capabilities: ROUTE.delta === undefined ? [] : [ROUTE.delta.capability],
+    capabilities: [FREEZE, ...(ROUTE.delta === undefined ? [] : [ROUTE.delta.capability])],
     take(update: UpdateMessage, answersTo: Answers) {
       const version = update.resource?.version;
       const read = readUpdate(update, routes.state.inForce, deps.pod.namespace);

@@ -4,7 +4,7 @@
 import type { ProcessContext } from "../../../base/process-context.ts";
 import type { ResourceInfo } from "../../../kube/request-info.ts";
 import { isEndless, isListOrWatch, isProxied } from "../../../kube/request-kind.ts";
-import { decide, isAct, isNamedByBody, reachOf, type WriteReach } from "../../../mesh/ownership/decide.ts";
+import { decide, hasFrozen, isAct, isNamedByBody, reachOf, type WriteReach } from "../../../mesh/ownership/decide.ts";
 import type { Enforced } from "../../../mesh/ownership/enforced.ts";
 import {
   createPlanner,
@@ -206,5 +206,6 @@ export async function untilWritten({ info }: Call, send: () => Promise<Reply>, d
 function needsScope(info: ResourceInfo, session: Session): boolean {
   if (info.namespace !== "" || isNamespaces(info)) return false;
   if (!isListOrWatch(info) && info.verb !== "deletecollection") return false;
-  return !enforcedNow(session).view(info.group, info.resource).ownsAll;
+  const view = enforcedNow(session).view(info.group, info.resource);
+  return !view.ownsAll || (info.verb === "deletecollection" && hasFrozen(view));
 }

@@ -26,7 +26,8 @@ function setup(of: Routes = { blue: ["a"], defaultSubset: ["shop"] }, more: Part
       ({ status }) => status,
       (error: { status?: { code?: number } }) => error.status?.code,
     );
-  return { statusOf, sent: upstream.calls };
+  const enforce = (next: Partial<Snapshot>) => session.enforce(routes(2, of, next));
+  return { statusOf, enforce, sent: upstream.calls };
 }
 
 describe("an Event about the operator itself, in the namespace of its pods that another subset owns,", () => {
@@ -59,6 +60,13 @@ describe("an Event about the operator itself, in the namespace of its pods that 
     expect(await statusOf("POST", EVENTS, { body: eventOf(LEASE) })).toBe(201);
     expect(await statusOf("PATCH", `${EVENTS}/shop-lock.1`, { body: '{"count":2}', headers: merge })).toBe(200);
     expect(await statusOf("POST", EVENTS, { body: eventOf({ ...POD, name: "other-0" }) })).toBe(403);
+    expect(await statusOf("PATCH", `${EVENTS}/other.1`, { body: '{"count":2}', headers: merge })).toBe(403);
+  });
+  it("may be patched while its namespace is frozen also if it was created before", async () => {
+    const { statusOf, enforce } = setup({ blue: ["shop"] });
+    expect(await statusOf("POST", EVENTS, { body: eventOf(LEASE) })).toBe(201);
+    enforce({ frozen: [{ namespace: "shop", reason: "restore" }] });
+    expect(await statusOf("PATCH", `${EVENTS}/shop-lock.1`, { body: '{"count":2}', headers: merge })).toBe(200);
     expect(await statusOf("PATCH", `${EVENTS}/other.1`, { body: '{"count":2}', headers: merge })).toBe(403);
   });
   it("may be patched by the pod that created it", async () => {
@@ -127,7 +135,7 @@ describe("404 answers the patch of an Event that it has not created, so that a r
   });
 });
 
-it("an Event in a namespace that the subset owns is passed without being read", async () => {
+it("an Event in a namespace that the subset owns passes, also if it cannot be read", async () => {
   const { statusOf, sent } = setup({ blue: ["shop"] });
   const options = { body: "no Event", headers: { "content-type": "application/cbor" } };
   expect(await statusOf("POST", EVENTS, options)).toBe(201);

@@ -29,12 +29,15 @@ export function createOwnEvents(session: Pick<Session, "current">, podName: stri
     return reply;
   };
   return {
-    /** A create or patch of an Event in the pods' namespace, unless this subset owns all Events there and may write them; else undefined. */
+    /**
+     * A create of an Event in the pods' namespace, also one that passes anyway: a freeze may come before its patch. Or a patch of one,
+     * unless this subset owns all Events there and may write them. Else undefined.
+     */
     writeOf({ info }: ResourceCall): EventWrite | undefined {
       if (info.resource !== "events") return undefined;
       const { snapshot, view } = enforcedNow(session);
       const write = eventWriteOf(snapshot, info);
-      if (write === undefined) return undefined;
+      if (write === undefined || write.verb === "create") return write;
       const ofEvents = view(info.group, info.resource);
       const ownsAllEvents = ofEvents.ownershipOf(info.namespace) === "own" && ofEvents.labelFilter === undefined;
       return ownsAllEvents && !isFrozen(ofEvents, info.namespace) ? undefined : write;

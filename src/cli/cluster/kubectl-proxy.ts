@@ -1,6 +1,6 @@
 // Watches the cluster through `kubectl proxy`, so that plugins for credentials, OIDC, forward proxies and impersonation hold for as long
 // as a page is open. Invariants: kubectl listens on a socket in a folder that only this user can enter, takes only reads of the kinds of
-// Controller Mesh, and neither it nor the folder outlives this process.
+// Controller Mesh, and neither it nor the folder outlives this process, unless SIGKILL ends that.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -3,6 +3,7 @@
 // at each object.
 import { type OwnershipSlice, readOwnership } from "../../api/ownership-slice.ts";
 import { CIRCUIT_BREAKERS, FAULT_INJECTIONS, OWNERSHIP_SLICES, TRAFFIC_POLICIES } from "../../api/resources.ts";
+import { jsonText } from "../../base/json.ts";
 import { type Resource, resourceName } from "../../kube/client/resource.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { keyOf, type Store } from "../../runtime/store.ts";
@@ -119,7 +120,7 @@ function slicePart(slice: OwnershipSlice): SlicePart {
   const { app, places, metadata } = slice;
   return {
     part: "slice",
-    app: `${metadata.namespace}/${String(app)}`,
+    app: `${metadata.namespace}/${jsonText(app)}`,
     entries,
     unread: typeof places === "number" ? Math.max(0, places - shown) : 0,
   };

@@ -116,6 +116,16 @@ test("a value in the place of a text, which has no text of its own, ends neither
   expect(ofKind(seen.parts, "app")).toMatchObject([{ frozen: [{ namespace: "team-b", reason: JSON.stringify(odd) }] }]);
 });
 
+test("a slice with more places than the manager writes is shown up to that number, and the rest is counted", async () => {
+  const world = await opened();
+  const namespaces = Array.from({ length: 600 }, (_, at) => `team-${at}`);
+  const ownership = Array(50).fill({ state: "Owned", owners: [{ subset: "v2" }], since: "2026-01-01T00:00:00Z", namespaces });
+  world.put(OWNERSHIP_SLICES, { metadata: { namespace: "ops", name: "endless" }, app: "shop", places: 1_000, ownership });
+  const seen = await follow(world.url);
+  await eventually(() => ofKind(seen.parts, "slice").length === 1);
+  expect(ofKind(seen.parts, "slice")).toMatchObject([{ entries: [{ state: "Owned" }], unread: 49 * 600 }]);
+});
+
 test("a kind that the API server answers with 500 has failed, while the API server itself is there", async () => {
   const error = new StatusError("InternalError", "conversion webhook failed");
   const world = await opened(new Map([["list circuitbreakers", error]]));

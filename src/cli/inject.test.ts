@@ -141,7 +141,7 @@ describe("inject", () => {
   it("refuses a file without pods, and one that is no manifest", async () => {
     expect((await cliWithWebhook("kind: Service").run("inject", "-f", "shop.yaml")).stderr).toContain("no file has a Pod");
     expect((await cliWithWebhook("kind: Deployment\nspec: 5").run("inject", "-f", "shop.yaml")).stderr).toContain(
-      "is no manifest",
+      "has a wrong form",
     );
     expect((await startCli([]).run("inject")).code).toBe(EXIT.usage);
   });

@@ -5,6 +5,7 @@ import type { Condition } from "../../api/conditions.ts";
 import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../api/resources.ts";
 import { rootNameOf } from "../../api/sharding-config-rules.ts";
 import { isMeshError } from "../../base/errors.ts";
+import { jsonText } from "../../base/json.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Cluster } from "../frame/cluster.ts";
@@ -153,7 +154,7 @@ export function frozenIn({ kind, objects }: FoundApp): readonly Frozen[] {
   return objects.flatMap((object) => {
     const { frozen } = kind.optionsIn(object.spec ?? {});
     if (typeof frozen !== "object" || frozen === null) return [];
-    return Object.entries(frozen).map(([namespace, reason]) => ({ namespace, reason: String(reason), object }));
+    return Object.entries(frozen).map(([namespace, reason]) => ({ namespace, reason: jsonText(reason), object }));
   });
 }
 

@@ -1,6 +1,6 @@
 // Watches the cluster through `kubectl proxy`, so that plugins for credentials, OIDC, forward proxies and impersonation hold for as long
 // as a page is open. Invariants: kubectl listens on a socket in a folder that only this user can enter, takes only reads of the kinds of
-// Controller Mesh, and neither it nor the folder outlives this process.
+// Controller Mesh, and neither it nor the folder outlives this process, unless SIGKILL ends that.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,8 +39,9 @@ export async function proxyWatcher(options: ClusterOptions): Promise<Watcher> {
       await end;
       await sleep(waitingClock, AGAIN_MS, closing.signal).catch(() => {});
       if (closing.signal.aborted) return;
-      const { ready, ended: next } = start();
-      ready.catch(() => {}); // the reads that fail meanwhile tell of it
+      const { child: started, ready, ended: next } = start();
+      // The reads that fail meanwhile tell of it. One that does not begin to serve has not ended either.
+      ready.catch(() => stop(started));
       end = next;
     }
   };

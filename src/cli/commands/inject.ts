@@ -29,7 +29,7 @@ export const INJECT: Command = {
     const items: Item[] = [];
     for (const object of objects) {
       const pod = podOf(object, home);
-      if (pod === undefined) throw failure(`${titleOf(object)} is no manifest of its kind`);
+      if (pod === undefined) throw failure(`${titleOf(object)}: its metadata, its spec or its pod template has a wrong form`);
       items.push({ object: titleOf(object), ...(await previewInjection(connected, pod)) });
     }
     output.data("InjectionPreview", { items }, items.flatMap(linesOf));

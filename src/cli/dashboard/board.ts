@@ -1,8 +1,9 @@
 // The parts of the page, kept equal to the stores. Invariants: text from the cluster is one plain line each, so that it neither makes
 // markup nor changes the order of what stands beside it; a part that has not changed is not sent again; many changes at once cost one look
 // at each object.
-import { type OwnershipSlice, readOwnership } from "../../api/ownership-slice.ts";
+import { MAX_PLACES, type OwnershipEntry, type OwnershipSlice, readOwnership } from "../../api/ownership-slice.ts";
 import { CIRCUIT_BREAKERS, FAULT_INJECTIONS, OWNERSHIP_SLICES, TRAFFIC_POLICIES } from "../../api/resources.ts";
+import { jsonText } from "../../base/json.ts";
 import { type Resource, resourceName } from "../../kube/client/resource.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { keyOf, type Store } from "../../runtime/store.ts";
@@ -112,17 +113,31 @@ function followApps(kind: AppKind, storeOf: StoreOf, put: Put, onDirty: () => vo
 }
 
 function slicePart(slice: OwnershipSlice): SlicePart {
-  const entries = readOwnership(slice);
-  const shown = entries.reduce((sum, { namespaces = [], buckets = [], clusterScope }) => {
-    return sum + namespaces.length + buckets.length + (clusterScope === true ? 1 : 0);
-  }, 0);
+  const all = readOwnership(slice);
+  const entries = firstPlaces(all);
+  const [there, shown] = [placesIn(all), placesIn(entries)];
   const { app, places, metadata } = slice;
   return {
     part: "slice",
-    app: `${metadata.namespace}/${String(app)}`,
+    app: `${metadata.namespace}/${jsonText(app)}`,
     entries,
-    unread: typeof places === "number" ? Math.max(0, places - shown) : 0,
+    unread: Math.max(there, typeof places === "number" ? places : 0) - shown,
   };
+}
+
+/** A slice of the manager has no more places. Each is a cell for each of its owners, so an endless slice would stop the browser. */
+function firstPlaces(entries: readonly OwnershipEntry[]): readonly OwnershipEntry[] {
+  let left = MAX_PLACES;
+  return entries.filter((entry) => {
+    left -= placesIn([entry]);
+    return left >= 0;
+  });
+}
+
+function placesIn(entries: readonly OwnershipEntry[]): number {
+  return entries.reduce((sum, { namespaces = [], buckets = [], clusterScope }) => {
+    return sum + namespaces.length + buckets.length + (clusterScope === true ? 1 : 0);
+  }, 0);
 }
 
 /** The same value with plain texts. */

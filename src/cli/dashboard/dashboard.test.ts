@@ -105,6 +105,35 @@ test("a hostile text is one plain line in the stream, without characters that tu
   expect(app).toMatchObject({ problems: [{ message: expect.stringContaining("</script><script>alert(1)</script> ") }] });
 });
 
+test("a value in the place of a text, which has no text of its own, ends neither the program nor the other parts", async () => {
+  const world = await opened();
+  const odd = { toString: 1, valueOf: 1 };
+  world.put(VIRTUAL_APPS, { metadata: { namespace: "ops", name: "odd" }, spec: { route: { frozen: { "team-b": odd } } } });
+  world.put(OWNERSHIP_SLICES, { metadata: { namespace: "ops", name: "odd" }, app: odd, ownership: [] });
+  world.put(TRAFFIC_POLICIES, { metadata: { namespace: "ops", name: "sound" } });
+  const seen = await follow(world.url);
+  await eventually(() => ofKind(seen.parts, "policy").length === 1 && ofKind(seen.parts, "slice").length === 1);
+  expect(ofKind(seen.parts, "app")).toMatchObject([{ frozen: [{ namespace: "team-b", reason: JSON.stringify(odd) }] }]);
+});
+
+test("a slice with more places than the manager writes is shown up to that number, and the rest is counted", async () => {
+  const world = await opened();
+  const namespaces = Array.from({ length: 600 }, (_, at) => `team-${at}`);
+  const ownership = Array(50).fill({ state: "Owned", owners: [{ subset: "v2" }], since: "2026-01-01T00:00:00Z", namespaces });
+  world.put(OWNERSHIP_SLICES, { metadata: { namespace: "ops", name: "endless" }, app: "shop", places: 1_000, ownership });
+  const seen = await follow(world.url);
+  await eventually(() => ofKind(seen.parts, "slice").length === 1);
+  expect(ofKind(seen.parts, "slice")).toMatchObject([{ entries: [{ state: "Owned" }], unread: 49 * 600 }]);
+});
+
+test("a kind that the API server answers with 500 has failed, while the API server itself is there", async () => {
+  const error = new StatusError("InternalError", "conversion webhook failed");
+  const world = await opened(new Map([["list circuitbreakers", error]]));
+  const seen = await follow(world.url);
+  await eventually(() => seen.text.includes('"state":"failed","problem":"conversion webhook failed"'));
+  expect(seen.ticks.every(({ awaySinceMs }) => awaySinceMs === undefined)).toBe(true);
+});
+
 test("while the API server does not answer, the stream says since when, and keeps what was known", async () => {
   const world = await opened();
   putBusyCluster(world);

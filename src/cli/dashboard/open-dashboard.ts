@@ -1,5 +1,6 @@
 // Opens the dashboard: watches the cluster, and serves the page that shows it. Invariant: after `close` nothing of it is left: no
 // connection, no timer, no process. Called by the command and by the demo.
+import { randomBytes } from "node:crypto";
 import { type Clock, type Random, systemRandom, type Timer } from "../../base/clock.ts";
 import { VERSION } from "../../base/version.ts";
 import { resourceName } from "../../kube/client/resource.ts";
@@ -14,6 +15,8 @@ import { watchedKinds } from "./watched-kinds.ts";
 /** The page is told of changes at most this often. */
 const PACE_MS = 250;
 const TICK_MS = 1_000;
+/** Whoever takes the port after the end of this program learns the path from the page that connects again, and not this. */
+const PROOF_BYTES = 16;
 
 export interface DashboardOptions {
   readonly cluster: Cluster;
@@ -40,15 +43,18 @@ export async function openDashboard(options: DashboardOptions): Promise<PageServ
     const resource = resourceName(shown);
     board.put(`kind ${resource}`, { part: "kind", resource, kind: shown.kind, state: "loading" });
   }
-  const streams = createStreams(board.parts, { namespace, access, version: VERSION }, () => ({
+  const proof = randomBytes(PROOF_BYTES).toString("hex");
+  const streams = createStreams(board.parts, { namespace, access, version: VERSION, proof }, () => ({
     nowMs: clock.now(),
     ...kinds.connection(),
   }));
-  const server = await servePage(port, routesOf(files, streams, cluster)).catch(async (error: unknown) => {
-    closing.abort();
-    await close();
-    throw error;
-  });
+  const server = await servePage(port, routesOf({ ...files, html: files.html.replace("PROOF", proof) }, streams, cluster)).catch(
+    async (error: unknown) => {
+      closing.abort();
+      await close();
+      throw error;
+    },
+  );
   const watching = kinds.start(signal);
   tickEachSecond(clock, signal, streams);
   return {

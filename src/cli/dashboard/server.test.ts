@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "../../../test/support/eventually.ts";
 import { type PageServer, servePage } from "./server.ts";
 
 let server: PageServer;
@@ -88,6 +89,30 @@ describe("the dashboard's server", () => {
 
   it("refuses headers of more than 8 KB", async () => {
     expect((await ask(root(), { headers: { "x-long": "x".repeat(9_000) } })).code).toBe(431);
+  });
+
+  it("gives the page soon, although another user has taken all connections and asks for nothing", {
+    timeout: 20_000,
+  }, async () => {
+    const { port } = new URL(server.url);
+    const idle = Array.from({ length: 200 }, () => connect(Number(port), "127.0.0.1").on("error", () => {}));
+    await eventually(
+      () =>
+        ask(root()).then(
+          () => false,
+          () => true,
+        ),
+      5_000,
+    );
+    await eventually(
+      () =>
+        ask(root()).then(
+          ({ code }) => code === 200,
+          () => false,
+        ),
+      10_000,
+    );
+    for (const socket of idle) socket.destroy();
   });
 
   it("listens on the loopback only", async () => {

@@ -9,6 +9,8 @@ import { failure } from "../frame/command.ts";
 const TOKEN_BYTES = 16;
 const HOST = "127.0.0.1";
 const MAX_CONNECTIONS = 128;
+/** Node looks every 30 s by default. Another user's connections that ask for nothing must not keep the page's away for so long. */
+const LIMITS = { maxHeaderSize: 8_192, headersTimeout: 5_000, requestTimeout: 5_000, connectionsCheckingInterval: 1_000 };
 
 const HEADERS = {
   "cache-control": "no-store",
@@ -50,7 +52,7 @@ export interface PageServer {
 /** @throws MeshError `COMMAND_FAILED` if the port is in use */
 export async function servePage(port: number, routes: Routes): Promise<PageServer> {
   const token = randomBytes(TOKEN_BYTES).toString("hex");
-  const server = createServer({ maxHeaderSize: 8_192, headersTimeout: 10_000, requestTimeout: 10_000 }, (request, response) => {
+  const server = createServer(LIMITS, (request, response) => {
     const { port: bound } = server.address() as AddressInfo;
     void answer(request, response, { token, routes, hosts: [`${HOST}:${bound}`, `localhost:${bound}`] });
   });

@@ -29,7 +29,7 @@ function createReader() {
   return reader;
 }
 
-const ABOUT = { access: [], version: "0" };
+const ABOUT = { access: [], version: "0", proof: "p" };
 
 test("a page gets the whole first, and then only what has changed or gone", () => {
   const parts = new Map([

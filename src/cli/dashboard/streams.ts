@@ -44,8 +44,8 @@ export function createStreams(parts: ReadonlyMap<string, string>, about: About, 
         stream.isFull = false;
         flush(stream);
       });
-      write(stream, "tick", JSON.stringify(now()));
       flush(stream);
+      write(stream, "tick", JSON.stringify(now()));
       return true;
     },
     changed(ids) {

@@ -98,9 +98,12 @@ function informersOf(client: Pick<Watcher["client"], "list" | "watch">, clock: C
   return createInformers({ client, clock: impatient, random, log: silentLogger() });
 }
 
-/** True for an answer of the API server, also a refusal. A proxy answers in its place with 502 or 504. */
+/** No answers of the API server: 401 is for a credential that has ended, the others are of a proxy, or of a server that starts. */
+const NO_ANSWERS = [401, 502, 503, 504];
+
+/** True for an answer of the API server, also a refusal or an error of one kind, for example 500 of its conversion webhook. */
 function isAnswer(error: unknown): error is StatusError {
-  return error instanceof StatusError && error.status.code < 500 && error.status.code !== 401;
+  return error instanceof StatusError && !NO_ANSWERS.includes(error.status.code);
 }
 
 function stateBy({ status: { code } }: StatusError): KindPart["state"] {

@@ -1,4 +1,5 @@
 // The dashboard's page in a real browser. With UPDATE_PICTURES=true it writes the pictures of docs/tasks/watch-in-a-browser.md.
+import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
@@ -15,6 +16,7 @@ import {
   startDashboard,
   teamNames,
 } from "../../support/dashboard-world.ts";
+import { eventually } from "../../support/eventually.ts";
 import { describeWithProgram } from "../../support/requirements.ts";
 
 const PICTURES = fileURLToPath(new URL("../../../docs/pictures/", import.meta.url));
@@ -209,6 +211,29 @@ describeWithProgram("chromium", "the page of the dashboard", () => {
     await page.getByText("ctrlmesh dashboard does not answer").waitFor();
     closing.splice(0); // that it cannot connect is an error on the console
     await context.close();
+  });
+
+  it("believes no program that has taken the port after the end", async () => {
+    const ended = await startDashboard();
+    const page = await open(ended.url);
+    await page.getByText("live", { exact: true }).waitFor();
+    await ended.close();
+    let asked = 0;
+    const foreign = createServer((_request, response) => {
+      asked++;
+      const about = { access: ["--kubeconfig=/tmp/evil"], version: "0" };
+      const message = JSON.stringify({ isWhole: true, about, set: {}, gone: [] });
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(`event: parts\ndata: ${message}\n\n`);
+      response.write('event: tick\ndata: {"nowMs":0}\n\n');
+    });
+    await new Promise<void>((resolve) => foreign.listen(Number(new URL(ended.url).port), "127.0.0.1", resolve));
+    await eventually(() => expect(asked).toBeGreaterThan(0), 20_000);
+    await page.getByText("ctrlmesh dashboard does not answer").waitFor();
+    expect(await page.getByText("live", { exact: true }).count()).toBe(0);
+    closing.splice(0);
+    await page.context().close();
+    foreign.closeAllConnections();
+    foreign.close();
   });
 });
 

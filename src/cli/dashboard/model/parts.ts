@@ -65,7 +65,7 @@ export interface SlicePart {
   /** NAMESPACE/NAME of the app. */
   readonly app: string;
   readonly entries: readonly OwnershipEntry[];
-  /** Places that cannot be read: another version has written them. */
+  /** The number of places that are left out: more than a slice may have, or of a form that another version has written. */
   readonly unread: number;
 }
 
@@ -127,6 +127,8 @@ export interface About {
   /** The flags with which ctrlmesh and kubectl ask the same cluster. */
   readonly access: readonly string[];
   readonly version: string;
+  /** The page has it from its own text, and no request carries it. */
+  readonly proof: string;
 }
 
 /** A message each second. */

@@ -29,7 +29,10 @@ export function KindNotices({ kinds, view, namespace }: Props) {
     <ul class="notices">
       {shown.map((kind) => (
         <li key={kind.resource}>
-          <strong>{kind.kind} is not shown.</strong> {whyNot(kind, namespace)}
+          <strong>
+            {kind.kind} {kind.state === "failed" ? "cannot be read now." : "is not shown."}
+          </strong>{" "}
+          {whyNot(kind, namespace)}
         </li>
       ))}
     </ul>

@@ -69,7 +69,9 @@ function NoSlices() {
 
 function Unread({ slices }: { readonly slices: readonly SlicePart[] }) {
   const count = slices.reduce((sum, { unread }) => sum + unread, 0);
-  return count === 0 ? null : <p class="empty">{counted(count, "place")} more not shown: another version has written them.</p>;
+  return count === 0 ? null : (
+    <p class="empty">{counted(count, "place")} more not shown: too many, or written by another version.</p>
+  );
 }
 
 interface BandsProps {

@@ -43,9 +43,20 @@ function useTraffic(app: string): Heard {
   return heard;
 }
 
+/** Nobody looks at a hidden tab, and each question starts programs and asks sidecars. */
+function untilVisible(signal: AbortSignal): Promise<void> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((resolve) => {
+    document.addEventListener("visibilitychange", () => resolve(), { once: true, signal });
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
 /** The program answers after a few seconds, so this asks as often as it answers; after a problem it waits. */
 async function listen(app: string, signal: AbortSignal, show: (heard: Heard) => void): Promise<void> {
   while (!signal.aborted) {
+    await untilVisible(signal);
+    if (signal.aborted) return;
     try {
       const reply = await fetch(`traffic?app=${encodeURIComponent(app)}`, { signal });
       const content: Traffic & { readonly problem?: string } = await reply.json();

@@ -46,6 +46,9 @@ export function watchedKinds({ client, namespace, clock, random, onKind }: Optio
     if (isAnswer(error)) answered();
     else problem = errorMessage(error);
   };
+  const kindFailed = (error: unknown) => {
+    if (!isErrorOfKind(error)) failed(error);
+  };
   const told = (resource: Resource, state: KindPart["state"], why?: string) =>
     onKind({ part: "kind", resource: resourceName(resource), kind: resource.kind, state, problem: why });
   const list: Watcher["client"]["list"] = async (resource, options) => {
@@ -55,8 +58,8 @@ export function watchedKinds({ client, namespace, clock, random, onKind }: Optio
       told(resource as Resource, "shown");
       return found;
     } catch (error) {
-      failed(error);
-      if (isAnswer(error)) told(resource as Resource, stateBy(error), errorMessage(error));
+      kindFailed(error);
+      if (isAnswer(error) || isErrorOfKind(error)) told(resource as Resource, stateBy(error), errorMessage(error));
       throw error;
     }
   };
@@ -70,7 +73,7 @@ export function watchedKinds({ client, namespace, clock, random, onKind }: Optio
         yield event;
       }
     } catch (error) {
-      failed(error);
+      kindFailed(error);
       // A right to list without the right to watch shows what was there at the beginning.
       if (error instanceof StatusError && error.status.code === 403) told(resource as Resource, "forbidden", error.message);
       throw error;
@@ -98,12 +101,14 @@ function informersOf(client: Pick<Watcher["client"], "list" | "watch">, clock: C
   return createInformers({ client, clock: impatient, random, log: silentLogger() });
 }
 
-/** No answers of the API server: 401 is for a credential that has ended, the others are of a proxy, or of a server that starts. */
-const NO_ANSWERS = [401, 502, 503, 504];
-
-/** True for an answer of the API server, also a refusal or an error of one kind, for example 500 of its conversion webhook. */
+/** True for an answer of the API server, also a refusal. 401 is for a credential that has ended, and above 500 is a proxy, or a server that starts. */
 function isAnswer(error: unknown): error is StatusError {
-  return error instanceof StatusError && !NO_ANSWERS.includes(error.status.code);
+  return error instanceof StatusError && error.status.code < 500 && error.status.code !== 401;
+}
+
+/** Of a kind's conversion webhook, or of kubectl that cannot reach the API server: the probe says which. */
+function isErrorOfKind(error: unknown): error is StatusError {
+  return error instanceof StatusError && error.status.code === 500;
 }
 
 function stateBy({ status: { code } }: StatusError): KindPart["state"] {

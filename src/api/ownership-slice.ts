@@ -64,7 +64,6 @@ const ownershipSliceSchema = z
 
 export type OwnershipSlice = Immutable<z.output<typeof ownershipSliceSchema>>;
 export type OwnershipEntry = OwnershipSlice["ownership"][number];
-export type PlaceOwner = Immutable<z.output<typeof ownerSchema>>;
 
 export const ownershipSliceKind = {
   group: KRUISE_GROUP,

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { group, sharded, snapshot, subset, table } from "../../test/support/route-table.ts";
 import * as slices from "../api/ownership-slice.ts";
 import { BUCKETS } from "../kube/place.ts";
-import { MAX_OWNER_RESOURCES, MAX_OWNERS, ownersPage } from "./owners-page.ts";
+import { MAX_OWNER_RESOURCES, MAX_OWNERS } from "../mesh/ownership/place-owners.ts";
+import { ownersPage } from "./owners-page.ts";
 
 interface PageOfOwners {
   readonly owners: readonly object[];

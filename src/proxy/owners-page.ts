@@ -2,7 +2,7 @@
 // OwnershipSlices of the app, so an owner has the form that it has there. Invariant: a page is bounded.
 import { CLUSTER_SCOPE, isBucket, placeHash } from "../kube/place.ts";
 import { hasNothingYet } from "../mesh/handover/resource-fences.ts";
-import { ownersIn, type PlaceOwner } from "../mesh/ownership/place-owners.ts";
+import { ownersIn, shownOwners } from "../mesh/ownership/place-owners.ts";
 import type { Snapshot } from "../mesh/ownership/snapshot.ts";
 import { isFencedIn, type RouteTable } from "../mesh/ownership/table.ts";
 import { subsetDisplayName } from "../mesh/ownership/words.ts";
@@ -10,8 +10,6 @@ import { subsetDisplayName } from "../mesh/ownership/words.ts";
 const MAX_PLACES = 1_000;
 /** Different lists of owners in a page. */
 const MAX_LISTS = 100;
-/** As in an OwnershipSlice. */
-export const [MAX_OWNERS, MAX_OWNER_RESOURCES] = [65, 16];
 
 /** /debug/owners?after=team-b. @param query `after` is `next` of the page before */
 export function ownersPage(query: URLSearchParams, snapshot: Snapshot | undefined): object {
@@ -25,7 +23,7 @@ export function ownersPage(query: URLSearchParams, snapshot: Snapshot | undefine
   const places: object[] = [];
   let last = "";
   for (const place of left.slice(0, MAX_PLACES)) {
-    const owners = JSON.stringify(ownersIn(table, place).slice(0, MAX_OWNERS).map(shown));
+    const owners = JSON.stringify(shownOwners(ownersIn(table, place)));
     const at = lists.get(owners) ?? lists.size;
     if (at === MAX_LISTS) break;
     lists.set(owners, at);
@@ -50,13 +48,4 @@ function placesIn({ classOf }: RouteTable): string[] {
 function placeFields(place: string): object {
   if (isBucket(place)) return { bucket: placeHash(place) };
   return place === CLUSTER_SCOPE ? { clusterScope: true } : { namespace: place };
-}
-
-function shown({ subset, resources }: PlaceOwner): object {
-  const left = resources.length - MAX_OWNER_RESOURCES;
-  return {
-    ...(subset !== undefined && { subset: subsetDisplayName(subset) }),
-    ...(resources.length > 0 && { resources: resources.slice(0, MAX_OWNER_RESOURCES) }),
-    ...(left > 0 && { moreResources: left }),
-  };
 }

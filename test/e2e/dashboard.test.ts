@@ -33,7 +33,7 @@ interface Dashboard {
 describeWithKube("ctrlmesh dashboard", () => {
   let kube: Kube;
   let mesh: Mesh;
-  const closing: (() => void)[] = [];
+  const closing: (() => void | Promise<void>)[] = [];
 
   beforeAll(async () => {
     kube = await startKube();
@@ -43,8 +43,8 @@ describeWithKube("ctrlmesh dashboard", () => {
     await mesh.addPod({ name: "foo-0" });
     await mesh.addPod({ name: "foo-canary-0", labels: { version: "v2" } });
   });
-  afterEach(() => {
-    for (const close of closing.splice(0).reverse()) close();
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
   });
   afterAll(async () => {
     await mesh?.stop();
@@ -61,8 +61,10 @@ describeWithKube("ctrlmesh dashboard", () => {
     child.stdout.on("data", (chunk) => (stdout += chunk));
     child.stderr.on("data", (chunk) => (stderr += chunk));
     const ended = once(child, "close").then(([code]) => code);
-    closing.push(() => {
-      child.kill("SIGKILL");
+    // Not SIGKILL, which leaves its kubectl.
+    closing.push(async () => {
+      child.kill("SIGTERM");
+      await ended.catch(() => undefined);
       rmSync(folder, { recursive: true, force: true });
     });
     await Promise.race([eventually(() => stdout.endsWith("\n"), 30_000), ended.then(() => Promise.reject(new Error(stderr)))]);

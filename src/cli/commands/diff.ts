@@ -11,7 +11,7 @@ import { differingPlaces, differingPolicies } from "../apps/compare-held.ts";
 import { readHeld } from "../apps/held-places.ts";
 import { listSlices, placesOf } from "../apps/owned-places.ts";
 import type { Cluster } from "../frame/cluster.ts";
-import { type Call, type Command, failure, usageError } from "../frame/command.ts";
+import { type Call, type Command, failure, nameOf, POD_WORDS, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
 import { columns, counted } from "../frame/output.ts";
@@ -27,7 +27,7 @@ export const DIFF: Command = {
   async run({ args: [target], flags, output, cluster }: Call) {
     if (target === undefined) throw usageError("name a pod");
     const connected = await cluster();
-    const pod = { namespace: namespaceOf(flags, connected.namespace), name: target.replace(/^(po|pod|pods)\//, "") };
+    const pod = { namespace: namespaceOf(flags, connected.namespace), name: nameOf(target, POD_WORDS) };
     const app = await appOfPod(connected, pod);
     // The sidecar is asked last: what the manager has published may be older, not newer.
     const [slices, policies] = await Promise.all([

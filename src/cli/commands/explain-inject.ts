@@ -1,5 +1,5 @@
 // `ctrlmesh explain inject`: why a pod has a sidecar, or has none.
-import { type Call, type Command, usageError } from "../frame/command.ts";
+import { type Call, type Command, nameOf, POD_WORDS, usageError } from "../frame/command.ts";
 
 export const EXPLAIN_INJECT: Command = {
   name: "explain inject",
@@ -12,6 +12,6 @@ export const EXPLAIN_INJECT: Command = {
     if (pod === undefined) throw usageError("name a pod");
     // Loaded only here, as for `plan`.
     const { runExplainInject } = await import("../plan/explain-inject.ts");
-    return runExplainInject(pod.replace(/^(po|pod|pods)\//, ""), call);
+    return runExplainInject(nameOf(pod, POD_WORDS), call);
   },
 };

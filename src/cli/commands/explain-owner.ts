@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { askSidecarsOf } from "../apps/app-sidecars.ts";
 import { findApp, listApps } from "../apps/apps.ts";
-import { type Call, type Command, failure, usageError } from "../frame/command.ts";
+import { type Call, type Command, failure, NAMESPACE_WORDS, nameOf, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
 import { printTable } from "../frame/table.ts";
@@ -25,7 +25,7 @@ export const EXPLAIN_OWNER: Command = {
     resource: { type: "string", value: "RESOURCE.GROUP", help: "for rules that name resources, for example deployments.apps" },
   },
   async run({ args: [target], flags, output, cluster }: Call) {
-    const namespace = target?.replace(/^(ns|namespace|namespaces)\//, "") ?? "";
+    const namespace = nameOf(target, NAMESPACE_WORDS);
     if (namespace === "") throw usageError("name a namespace");
     const connected = await cluster();
     const home = namespaceOf(flags, connected.namespace);

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { askSidecar } from "../apps/ask-sidecar.ts";
 import { findResource } from "../apps/find-resource.ts";
 import type { Cluster } from "../frame/cluster.ts";
-import { type Call, type Command, type FlagValues, usageError } from "../frame/command.ts";
+import { type Call, type Command, type FlagValues, nameOf, POD_WORDS, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
 import { columns } from "../frame/output.ts";
@@ -40,7 +40,7 @@ export const EXPLAIN_REQUEST: Command = {
       );
     const connected = await cluster();
     const query = await queryOf(connected, verb, target, flags);
-    const ref = { namespace: namespaceOf(flags, connected.namespace), name: pod.replace(/^(po|pod|pods)\//, "") };
+    const ref = { namespace: namespaceOf(flags, connected.namespace), name: nameOf(pod, POD_WORDS) };
     const answer = await askSidecar(connected, ref, { path: `/debug/explain?${query}`, schema: ANSWER });
     const { subset, version, request = "", decision, reason, code, message, steps } = answer;
     const who = subset === undefined ? `pod ${ref.name}` : `pod ${ref.name} (subset ${subset}, route ${version})`;

@@ -7,7 +7,7 @@ import { appOf } from "../apps/app-of.ts";
 import { applyChanges, patchOf } from "../apps/apply-changes.ts";
 import { type AppObject, type FoundApp, frozenIn } from "../apps/apps.ts";
 import type { Cluster } from "../frame/cluster.ts";
-import { type Call, type Command, type Flags, failure, usageError } from "../frame/command.ts";
+import { type Call, type Command, type Flags, failure, NAMESPACE_WORDS, nameOf, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { accessFlags, clusterOptions, DRY_RUN } from "../frame/flags.ts";
 import { shellLine } from "../frame/output.ts";
@@ -60,7 +60,7 @@ export const THAW: Command = {
 };
 
 async function read(call: Call) {
-  const namespace = call.args[0]?.replace(/^(ns|namespace|namespaces)\//, "") ?? "";
+  const namespace = nameOf(call.args[0], NAMESPACE_WORDS);
   if (namespace === "") throw usageError("name a namespace");
   const app = call.flags.text("app");
   if (app === undefined || app === "") throw usageError("--app: name the app; ctrlmesh status -A shows all apps");

@@ -51,6 +51,17 @@ export interface FlagValues {
   isSet(name: string): boolean;
 }
 
+/** The name in "NAME" or "KIND/NAME", as kubectl takes both; "" for none. */
+export function nameOf(target: string | undefined, kinds: readonly string[]): string {
+  const [kind, name] = target?.split(/\/(.*)/s) ?? [""];
+  return name !== undefined && kinds.includes(kind ?? "") ? name : (target ?? "");
+}
+
+export const [POD_WORDS, NAMESPACE_WORDS] = [
+  ["po", "pod", "pods"],
+  ["ns", "namespace", "namespaces"],
+];
+
 /** The error for a command line that the command cannot take: ends with exit code 64. */
 export function usageError(message: string): MeshError {
   return new MeshError("USAGE", message);

@@ -1,12 +1,12 @@
 // Who owns each place by the plan that the proxies were sent. Pure. Invariants: nothing is decided here: owners are those of
 // the desired table, and a place moves while the table of a subset that is to get it has it fenced; places with the same
 // ownership share one object, so ten thousand of them cost a few.
-import { MAX_OWNER_RESOURCES, MAX_OWNERS, type OwnershipEntry, type PlaceOwner } from "../../api/ownership-slice.ts";
+import type { OwnershipEntry } from "../../api/ownership-slice.ts";
 import { CLUSTER_SCOPE, isInClusterScope } from "../../kube/place.ts";
 import { classNumber } from "../../mesh/handover/class-facts.ts";
 import type { Wait } from "../../mesh/handover/plan-fences.ts";
 import { hasNothingYet } from "../../mesh/handover/resource-fences.ts";
-import { type PlaceOwner as Owner, ownersIn } from "../../mesh/ownership/place-owners.ts";
+import { type PlaceOwner as Owner, ownersIn, shownOwners } from "../../mesh/ownership/place-owners.ts";
 import { isFencedIn, type RouteTable } from "../../mesh/ownership/table.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import type { OwnershipPlan } from "../apps/published-plans.ts";
@@ -42,7 +42,7 @@ interface OwnedClass {
 
 function ownedClass(owners: readonly Owner[]): OwnedClass {
   const subsets = [...new Set(owners.flatMap(({ subset }) => subset ?? []))];
-  const common = owners.length === 0 ? {} : { owners: owners.slice(0, MAX_OWNERS).map(shown) };
+  const common = owners.length === 0 ? {} : { owners: shownOwners(owners) };
   const known = new Map<string, Ownership>();
   const settled: Ownership = { state: subsets.length === 0 ? "Unowned" : "Owned", ...common };
   return {
@@ -55,15 +55,6 @@ function ownedClass(owners: readonly Owner[]): OwnedClass {
       known.set(key, same);
       return same;
     },
-  };
-}
-
-function shown({ subset, resources }: Owner): PlaceOwner {
-  const left = resources.length - MAX_OWNER_RESOURCES;
-  return {
-    ...(subset !== undefined && { subset: subsetDisplayName(subset) }),
-    ...(resources.length > 0 && { resources: resources.slice(0, MAX_OWNER_RESOURCES) }),
-    ...(left > 0 && { moreResources: left }),
   };
 }
 

@@ -1,5 +1,9 @@
 // All owners of a place by a route table, for OwnershipSlices and for the debug page that is compared with these. Pure.
 import { DEFAULT_SUBSET, isSharded, membersIn, type RouteTable, resourcesIn } from "./table.ts";
+import { subsetDisplayName } from "./words.ts";
+
+/** As the schema of an OwnershipSlice has them (src/api/ownership-slice.ts). */
+export const [MAX_OWNERS, MAX_OWNER_RESOURCES] = [65, 16];
 
 export interface PlaceOwner {
   /** Undefined: nobody. */
@@ -25,6 +29,25 @@ export function ownersIn(table: RouteTable, place: string): readonly PlaceOwner[
   }
   // What no rule of a sharded table names belongs to every shard.
   return isSharded(table) ? owners : [...owners, { subset: DEFAULT_SUBSET, resources: [] }];
+}
+
+/** An owner as an OwnershipSlice shows it. */
+interface ShownOwner {
+  readonly subset?: string;
+  readonly resources?: readonly string[];
+  readonly moreResources?: number;
+}
+
+/** The first owners, each with its first resources: a rule may name thousands. */
+export function shownOwners(owners: readonly PlaceOwner[]): ShownOwner[] {
+  return owners.slice(0, MAX_OWNERS).map(({ subset, resources }) => {
+    const left = resources.length - MAX_OWNER_RESOURCES;
+    return {
+      ...(subset !== undefined && { subset: subsetDisplayName(subset) }),
+      ...(resources.length > 0 && { resources: resources.slice(0, MAX_OWNER_RESOURCES) }),
+      ...(left > 0 && { moreResources: left }),
+    };
+  });
 }
 
 function namesOf(resources: Parameters<typeof resourcesIn>[0]): string[] {

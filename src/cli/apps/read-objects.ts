@@ -1,5 +1,5 @@
 // The objects in files of YAML or JSON, as kubectl reads them. Pure.
-import { parseAllDocuments } from "yaml";
+import { type DocumentOptions, parseAllDocuments, type SchemaOptions, type Tags } from "yaml";
 import { KRUISE_GROUP, KUSIONSTACK_GROUP } from "../../api/kind.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { failure } from "../frame/command.ts";
@@ -18,16 +18,22 @@ interface ReadFile {
   readonly problems: readonly { readonly object: string; readonly problem: string }[];
 }
 
+/** YAML 1.1, in which `yes` is true and `<<` merges, but with times and dates as texts. */
+const OPTIONS: DocumentOptions & SchemaOptions = { version: "1.1", customTags: withoutTimes };
+
 /** The objects of all documents, also those in lists. */
 export function readObjects(text: string): ReadFile {
   const objects: FileObject[] = [];
   const problems: { object: string; problem: string }[] = [];
-  for (const [index, document] of parseAllDocuments(text).entries()) {
+  for (const [index, document] of parseAllDocuments(text, OPTIONS).entries()) {
     const report = (problem: string) => problems.push({ object: `document ${index + 1}`, problem });
-    for (const { message } of document.errors) report(message.split("\n")[0] ?? message);
-    if (document.errors.length > 0) continue;
+    // kubectl takes the last one of two equal keys. In objects of others that is not our business.
+    const isDuplicate = ({ code }: { readonly code: string }) => code === "DUPLICATE_KEY";
     try {
-      objects.push(...itemsOf(document.toJS()));
+      const items = document.errors.every(isDuplicate) ? itemsOf(document.toJS()) : [];
+      const errors = items.some(isOurs) ? document.errors : document.errors.filter((error) => !isDuplicate(error));
+      for (const { message } of errors) report(message.split("\n")[0] ?? message);
+      if (errors.length === 0) objects.push(...items);
     } catch (error) {
       // Aliases that grow without end, or that nothing defines.
       report(errorMessage(error));
@@ -36,12 +42,18 @@ export function readObjects(text: string): ReadFile {
   return { objects, problems };
 }
 
+function withoutTimes(tags: Tags): Tags {
+  const isTime = (tag: Tags[number]) =>
+    typeof tag === "object" && (tag.format === "TIME" || tag.tag === "tag:yaml.org,2002:timestamp");
+  return tags.filter((tag) => !isTime(tag));
+}
+
 /** @param lists the lists around it: by an alias, a list can contain itself */
 function itemsOf(value: unknown, lists: readonly unknown[] = []): FileObject[] {
   if (typeof value !== "object" || value === null) return [];
   if (lists.includes(value)) throw failure("a list contains itself");
   const object: FileObject = value;
-  if (object.kind !== "List" || !Array.isArray(object.items)) return [object];
+  if (!String(object.kind).endsWith("List") || !Array.isArray(object.items)) return [object];
   return object.items.flatMap((item) => itemsOf(item, [...lists, value]));
 }
 

@@ -29,7 +29,7 @@ const stored = (spec: object = {}): FakeObject =>
 
 async function plan(objects: readonly unknown[], cluster: readonly FakeObject[] = [...NAMESPACES, stored()]) {
   const cli = startCli([...cluster]);
-  cli.files.set("edit.yaml", objects.map((object) => stringify(object)).join("---\n"));
+  cli.files.set("edit.yaml", objects.map((object) => stringify(object, { version: "1.1" })).join("---\n"));
   return cli.run("plan", "-f", "edit.yaml");
 }
 

@@ -33,7 +33,7 @@ export function startCli(objects: FakeObject[]) {
   /** What the API server makes of an object. */
   const creates: { call?: (object: KubeObject) => KubeObject } = {};
   /** What `kubectl apply` makes of an object. */
-  const applies: { call?: (object: KubeObject) => KubeObject } = {};
+  const applies: { call?: (...args: Parameters<Cluster["dryRunApply"]>) => KubeObject } = {};
   const files = new Map<string, string>();
   /** The debug pages of the sidecar of each pod. */
   const sidecars = new Map<string, Readonly<Record<string, Page>>>();
@@ -80,8 +80,8 @@ export function startCli(objects: FakeObject[]) {
       if (stored === undefined) throw new MeshError("COMMAND_FAILED", "creating is not allowed here");
       return { object: stored, warnings: [] };
     },
-    async dryRunApply(object) {
-      const applied = applies.call?.(object);
+    async dryRunApply(object, serverSideAs) {
+      const applied = applies.call?.(object, serverSideAs);
       if (applied === undefined) throw new MeshError("COMMAND_FAILED", "applying is not allowed here");
       return applied;
     },

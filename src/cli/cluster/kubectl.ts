@@ -58,8 +58,11 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
       const warnings = stderr.split("\n").filter((line) => line.startsWith("Warning: "));
       return { object: readAnswer(OBJECT, stored, "the created object") as unknown as KubeObject, warnings };
     },
-    async dryRunApply(object) {
-      const { stdout } = await ended(options, ["apply", "--dry-run=server", "-o", "json", "-f", "-"], JSON.stringify(object));
+    async dryRunApply(object, serverSideAs) {
+      // GitOps tools force conflicts too.
+      const how = serverSideAs === undefined ? [] : ["--server-side", "--force-conflicts", `--field-manager=${serverSideAs}`];
+      const args = ["apply", ...how, "--dry-run=server", "-o", "json", "-f", "-"];
+      const { stdout } = await ended(options, args, JSON.stringify(object));
       return readAnswer(OBJECT, tryParseJson(Buffer.from(stdout)), "the applied object") as unknown as KubeObject;
     },
     forward: (pod, port) => forwardPort(options, pod, port),

@@ -28,8 +28,12 @@ export interface Cluster {
   patch(resource: Resource, ref: ObjectRef, patch: object, dryRun: boolean): Promise<void>;
   /** What the API server would store, after admission; it stores nothing. @throws MeshError `COMMAND_FAILED` with its refusal */
   dryRunCreate(resource: Resource, object: KubeObject): Promise<DryRun>;
-  /** What `kubectl apply` would make of an object; nothing is stored. @throws MeshError `COMMAND_FAILED` with the refusal */
-  dryRunApply(object: KubeObject): Promise<KubeObject>;
+  /**
+   * What `kubectl apply` would make of an object; nothing is stored.
+   * @param serverSideAs the field manager of a server-side apply; default: a client-side apply
+   * @throws MeshError `COMMAND_FAILED` with the refusal
+   */
+  dryRunApply(object: KubeObject, serverSideAs?: string): Promise<KubeObject>;
   /** Opens a port of a pod on this machine, until it is closed. */
   forward(pod: ObjectRef, port: number): Promise<Forwarded>;
   /** A client that reads the kinds of Controller Mesh and watches them, until it is closed. */

@@ -1,9 +1,10 @@
 // What `kubectl apply` makes of the files, as the API server says it: a field that a file does not name, and that somebody else has set,
-// stays. Invariant: an object that the API server cannot be asked about is planned as its file has it, and is named.
+// stays. An object is applied as it was applied last, since only its applier can remove a field. Invariant: an object that the API server cannot be asked about is planned as its file has it, and is named.
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { titleOf } from "../apps/read-objects.ts";
 import type { Cluster } from "../frame/cluster.ts";
+import { serverSideApplierOf } from "./last-applier.ts";
 import type { Edits, StoredObjects } from "./plan-edits.ts";
 
 /** Each is a process of kubectl. */
@@ -23,14 +24,10 @@ export async function appliedEdits(cluster: Cluster, stored: StoredObjects, edit
   for (let at = 0; at < files.length; at += AT_ONCE) {
     await Promise.all(
       files.slice(at, at + AT_ONCE).map(async (file) => {
+        const old = before.find((each) => isSame(each, file));
         try {
-          applied.set(
-            file,
-            whole(
-              await cluster.dryRunApply(file),
-              before.find((each) => isSame(each, file)),
-            ),
-          );
+          const result = await cluster.dryRunApply(file, old === undefined ? undefined : serverSideApplierOf(old));
+          applied.set(file, whole(result, old));
         } catch (error) {
           if (isMeshError(error, "NO_ANSWER")) throw error;
           asInFile.push(`${titleOf(file)}: ${errorMessage(error)}`);

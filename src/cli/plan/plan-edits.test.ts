@@ -79,6 +79,22 @@ describe("plan", () => {
     expect((await cli.run("plan", "-f", "edit.yaml")).stdout).toContain("v2 -> default  1  team-a");
   });
 
+  it("applies an object as it was applied last", async () => {
+    const managedFields = [{ manager: "argocd-controller", operation: "Apply", time: "2026-05-01T00:00:00Z", fieldsV1: {} }];
+    const { metadata, ...rest } = stored();
+    const appliers: unknown[] = [];
+    for (const object of [stored(), { ...rest, metadata: { ...metadata, managedFields } } as FakeObject]) {
+      const cli = startCli([...(namespaces as unknown as FakeObject[]), object]);
+      cli.files.set("edit.yaml", stringify(sampleVirtualApp()));
+      cli.applies.call = (file, serverSideAs) => {
+        appliers.push(serverSideAs);
+        return file;
+      };
+      await cli.run("plan", "-f", "edit.yaml");
+    }
+    expect(appliers).toEqual([undefined, "argocd-controller"]);
+  });
+
   it("says why it plans as the file has it", async () => {
     const { stderr } = await plan([sampleVirtualApp()]);
     expect(stderr).toContain(

@@ -44,7 +44,7 @@ describe("roll", () => {
     ]);
     const annotations = { "kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00.000Z" };
     expect(cli.patches[0]?.patch).toEqual({ spec: { template: { metadata: { annotations } } } });
-    expect(stderr).toContain("with kubectl: kubectl rollout restart deployments/shop -n ops\n");
+    expect(stderr).toContain("with kubectl: kubectl rollout restart deployments/shop -n ops --field-manager=ctrlmesh\n");
     expect(stderr).toContain("not restarted, since nothing replaces them or another kind does: bare\n");
   });
 

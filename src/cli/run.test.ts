@@ -129,7 +129,7 @@ describe("the hands", () => {
       { path: "/apis/ctrlmesh.kruise.io/v1alpha1/namespaces/ops/virtualapps/shop", patch, dryRun: false },
     ]);
     expect(stderr).toContain(
-      `kubectl patch virtualapps.ctrlmesh.kruise.io shop -n ops --type=merge -p '${JSON.stringify(patch)}'`,
+      `kubectl patch virtualapps.ctrlmesh.kruise.io shop -n ops --type=merge -p '${JSON.stringify(patch)}' --field-manager=ctrlmesh`,
     );
   });
 

@@ -1,7 +1,7 @@
 // Changes objects of the cluster, and prints what kubectl would do. Invariant: a dry run changes nothing, and shows no command
 // that would.
 import type { ObjectRef, Resource } from "../../kube/client/resource.ts";
-import type { Cluster } from "../frame/cluster.ts";
+import { type Cluster, FIELD_MANAGER } from "../frame/cluster.ts";
 import type { Call } from "../frame/command.ts";
 import { accessFlags, clusterOptions } from "../frame/flags.ts";
 import { shellLine } from "../frame/output.ts";
@@ -27,7 +27,8 @@ export async function applyChanges({ flags, output }: Call, cluster: Cluster, ch
   for (const { resource, ref, patch, done, kubectl: words, dryRunFlag } of changes) {
     await cluster.patch(resource, ref, patch, isDry);
     const isShown = !isDry || dryRunFlag !== undefined;
-    const kubectl = shellLine(["kubectl", ...words, ...(isDry && dryRunFlag !== undefined ? [dryRunFlag] : []), ...access]);
+    const dry = isDry && dryRunFlag !== undefined ? [dryRunFlag] : [];
+    const kubectl = shellLine(["kubectl", ...words, `--field-manager=${FIELD_MANAGER}`, ...dry, ...access]);
     items.push({ kind: resource.kind, ...ref, change: done, dryRun: isDry, kubectl: isShown ? kubectl : undefined });
     lines.push(`${resource.kind} ${ref.namespace}/${ref.name} ${done}${isDry ? " (dry run: nothing was changed)" : ""}`);
     if (isShown) output.hint(`with kubectl: ${kubectl}`);

@@ -7,7 +7,7 @@ import { VERSION } from "../../base/version.ts";
 import { createKubeClient } from "../../kube/client/client.ts";
 import { StatusError } from "../../kube/status.ts";
 import { loadConnection } from "../../runtime/kubeconfig.ts";
-import type { Cluster, ClusterOptions } from "../frame/cluster.ts";
+import { type Cluster, type ClusterOptions, FIELD_MANAGER } from "../frame/cluster.ts";
 import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
 import { readAnswer } from "../frame/read-answer.ts";
 import { rawReads } from "./raw-cluster.ts";
@@ -16,7 +16,7 @@ const REVIEW = z.object({ status: z.object({ allowed: z.boolean() }) });
 
 export async function directCluster({ kubeconfig, context, as, requestTimeoutMs }: ClusterOptions): Promise<Cluster> {
   if (as !== undefined) throw failure("--as needs kubectl on the PATH");
-  const userAgent = `ctrlmesh/${VERSION}`;
+  const userAgent = `${FIELD_MANAGER}/${VERSION}`; // its first part is the field manager
   const named = { ...(kubeconfig !== undefined && { kubeconfig }), ...(context !== undefined && { context }) };
   const connection = await loadConnection({ env: processEnv(), userAgent, ...named });
   // With its timers only, nothing else would keep this process alive.

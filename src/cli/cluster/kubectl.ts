@@ -5,7 +5,7 @@ import { MeshError } from "../../base/errors.ts";
 import { tryParseJson } from "../../base/json.ts";
 import { type ObjectRef, resourceName } from "../../kube/client/resource.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import type { Cluster, ClusterOptions, Forwarded, Watcher } from "../frame/cluster.ts";
+import { type Cluster, type ClusterOptions, FIELD_MANAGER, type Forwarded, type Watcher } from "../frame/cluster.ts";
 import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
 import { accessFlags } from "../frame/flags.ts";
 import { readAnswer } from "../frame/read-answer.ts";
@@ -46,6 +46,7 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
         "--type=merge",
         "-p",
         JSON.stringify(patch),
+        `--field-manager=${FIELD_MANAGER}`,
         ...more,
         "--",
         name,

@@ -3,6 +3,9 @@ import type { ObjectRef, Resource } from "../../kube/client/resource.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 
+/** The writer in managedFields. Flux takes back what a writer whose name begins with "kubectl" has set. */
+export const FIELD_MANAGER = "ctrlmesh";
+
 export interface Cluster {
   /** The namespace of the context. */
   readonly namespace: string;

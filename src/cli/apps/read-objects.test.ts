@@ -35,6 +35,27 @@ describe("a file of YAML", () => {
     expect([objects.length, problems]).toEqual([count, []]);
   });
 
+  it("has one problem for each document that cannot be read, however many follow from the first", () => {
+    const stream = JSON.stringify([APP, APP], null, 1).slice(1, -1).replace("},", "}");
+    expect(readObjects(`${stream}\n---\n{ not: [yaml\n---\n${HEAD}`)).toMatchObject({
+      objects: [APP],
+      problems: [
+        { object: "document 1", problem: expect.stringContaining("line") },
+        { object: "document 2", problem: expect.stringContaining("line") },
+      ],
+    });
+  });
+
+  it("may have a template that was not filled, without a warning of Node.js", async () => {
+    const warnings: unknown[] = [];
+    const listen = (warning: unknown) => warnings.push(warning);
+    process.on("warning", listen);
+    readObjects(`${FOREIGN}data: {{ .Values.data }}\n`);
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("warning", listen);
+    expect(warnings).toEqual([]);
+  });
+
   it("has the items of a list of any kind, as kubectl applies it", () => {
     for (const kind of ["List", "VirtualAppList"])
       expect(readObjects(JSON.stringify({ ...APP, kind, items: [APP] })).objects).toEqual([APP]);

@@ -1,5 +1,5 @@
 // The objects in files of YAML or JSON, as kubectl reads them. Pure.
-import { type DocumentOptions, parseAllDocuments, type SchemaOptions, type Tags } from "yaml";
+import { type DocumentOptions, type ParseOptions, parseAllDocuments, type SchemaOptions, type Tags, type YAMLError } from "yaml";
 import { KRUISE_GROUP, KUSIONSTACK_GROUP } from "../../api/kind.ts";
 import { errorMessage } from "../../base/errors.ts";
 import { failure } from "../frame/command.ts";
@@ -19,27 +19,36 @@ interface ReadFile {
 }
 
 /** YAML 1.1, in which `yes` is true and `<<` merges, but with times and dates as texts. */
-const OPTIONS: DocumentOptions & SchemaOptions = { version: "1.1", customTags: withoutTimes };
+const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = { version: "1.1", customTags: withoutTimes, logLevel: "error" };
 
 /** The objects of all documents, also those in lists. */
 export function readObjects(text: string): ReadFile {
   const objects: FileObject[] = [];
   const problems: { object: string; problem: string }[] = [];
   for (const [index, document] of parseAllDocuments(text, OPTIONS).entries()) {
-    const report = (problem: string) => problems.push({ object: `document ${index + 1}`, problem });
-    // kubectl takes the last one of two equal keys. In objects of others that is not our business.
-    const isDuplicate = ({ code }: { readonly code: string }) => code === "DUPLICATE_KEY";
+    const report = ({ message }: { readonly message: string }) =>
+      problems.push({ object: `document ${index + 1}`, problem: message.split("\n")[0] ?? message });
+    const broken = document.errors.find((error) => !isDuplicate(error));
+    if (broken !== undefined) {
+      report(broken);
+      continue;
+    }
     try {
-      const items = document.errors.every(isDuplicate) ? itemsOf(document.toJS()) : [];
-      const errors = items.some(isOurs) ? document.errors : document.errors.filter((error) => !isDuplicate(error));
-      for (const { message } of errors) report(message.split("\n")[0] ?? message);
-      if (errors.length === 0) objects.push(...items);
+      const items = itemsOf(document.toJS());
+      // kubectl takes the last one of two equal keys. In objects of others that is not our business.
+      const duplicates = items.some(isOurs) ? document.errors : [];
+      duplicates.forEach(report);
+      if (duplicates.length === 0) objects.push(...items);
     } catch (error) {
       // Aliases that grow without end, or that nothing defines.
-      report(errorMessage(error));
+      report({ message: errorMessage(error) });
     }
   }
   return { objects, problems };
+}
+
+function isDuplicate({ code }: YAMLError): boolean {
+  return code === "DUPLICATE_KEY";
 }
 
 function withoutTimes(tags: Tags): Tags {

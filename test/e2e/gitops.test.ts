@@ -104,6 +104,19 @@ describeWithKube("objects in Git", () => {
     }
   });
 
+  itWithProgram("kubectl", "end a pause if Git names the field", async () => {
+    const { spec, ...app } = parse(demoVirtualApp());
+    const named = join(dir, "paused.yaml");
+    writeFileSync(named, stringify({ ...app, spec: { ...spec, route: { ...spec.route, paused: false } } }));
+    for (const how of [[], ARGO_CD]) {
+      await kubectl(kube.kubeconfig, ["apply", ...how, "-f", named]);
+      expect((await run("pause", APP.name, "-n", APP.namespace)).code).toBe(0);
+      expect(await route()).toMatchObject({ paused: true });
+      await kubectl(kube.kubeconfig, ["apply", ...how, "-f", named]);
+      expect(await route()).toMatchObject({ paused: false });
+    }
+  });
+
   itWithProgram("kubectl", "are planned as they will be applied: a field that leaves Git is removed", async () => {
     const { spec, ...app } = parse(demoVirtualApp());
     const edit = join(dir, "edit.yaml");

@@ -3,6 +3,7 @@
 // error can be enforced; otherwise the error names every problem.
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
+import type { ClusterRoute } from "../ownership/clusters.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
 import type { ResourceMessage } from "./messages.ts";
@@ -37,15 +38,15 @@ export const ROUTE: ResourceType<Snapshot> = {
     encode(base, next) {
       if (!hasSameFixedParts(base, next)) return undefined;
       const table = diffTables(base.table, next.table);
-      if (table === undefined || next.frozen === undefined) return table;
-      return Buffer.concat([table.subarray(0, -1), Buffer.from(`,"frozen":${JSON.stringify(next.frozen)}}`)]);
+      const lists = JSON.stringify({ frozen: next.frozen, clusters: next.clusters });
+      return table === undefined || lists === "{}" ? table : Buffer.from(`${table.toString().slice(0, -1)},${lists.slice(1)}`);
     },
     apply(base, body, { version, digest }) {
       const problems: string[] = [];
-      const { frozen, ...delta } = decodeJson(body, { version, digest }, ROUTE_DELTA);
+      const { frozen, clusters, ...delta } = decodeJson(body, { version, digest }, ROUTE_DELTA);
       const table = applyDelta(base.table, delta, problems);
       if (problems.length > 0) throw new ResourceInvalidError(problems);
-      return { ...base, version, digest, frozen, table };
+      return { ...base, version, digest, frozen, clusters, table };
     },
   },
 };
@@ -94,15 +95,27 @@ export function claimedRoute({ body, version }: ResourceMessage) {
 
 const FROZEN = z.array(z.object({ namespace: z.string().min(1, "missing"), reason: z.string() })).optional();
 
-/** The list of frozen namespaces is short, so a delta has the whole of it; absent: none is frozen. */
-const ROUTE_DELTA = TABLE_DELTA.extend({ frozen: FROZEN });
+const CLUSTER: z.ZodType<ClusterRoute> = z.object({
+  name: z.string().min(1, "missing"),
+  servers: NAMES.refine((servers) => servers.length > 0, "missing"),
+  drainMs: z.int().min(0),
+  owner: z.string(),
+  isFenced: z.literal(true).optional(),
+});
+const CLUSTER_LIST = z.array(CLUSTER).optional();
+
+/** These lists are short, so a delta has the whole of each; absent: none. */
+const ROUTE_DELTA = TABLE_DELTA.extend({ frozen: FROZEN, clusters: CLUSTER_LIST });
 
 /** The capability of a proxy that enforces `frozen`. One without it acknowledges such a route all the same. */
 export const FREEZE = "freeze";
 
+/** The capability of a proxy that enforces `clusters`: it also has to see what the pod sends to other servers. */
+export const CLUSTERS = "clusters";
+
 /**
- * To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. To ignore `frozen` is not safe, so
- * the manager looks for the capability FREEZE before it believes an acknowledgement (src/mesh/handover/unfrozen.ts).
+ * To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. To ignore `frozen`
+ * or `clusters` is not safe, so the manager looks for the capability before it believes an acknowledgement.
  */
 const CONTENT = {
   app: z.object({ namespace: z.string(), name: z.string().min(1, "missing") }),
@@ -112,6 +125,7 @@ const CONTENT = {
   callers: z.object({ userAgent: z.string(), defaultOnlyUserAgents: NAMES, stripManagedFields: z.boolean() }),
   guard: z.literal("Warn", "not known to this version").optional(),
   frozen: FROZEN,
+  clusters: CLUSTER_LIST,
   words: z.object({ kind: z.string(), rules: z.string(), lockField: z.string(), agentsField: z.string() }).optional(),
 };
 
@@ -129,8 +143,8 @@ const NAMED_BODY = z.object({ ...CONTENT, tableHash: HASH });
 
 /** The content without the table. */
 function contentOf(content: RouteContent): Omit<RouteContent, "table"> {
-  const { app, subset, podNamespace, lockName, callers, guard, frozen, words } = content;
-  return { app, subset, podNamespace, lockName, callers, guard, frozen, words };
+  const { app, subset, podNamespace, lockName, callers, guard, frozen, clusters, words } = content;
+  return { app, subset, podNamespace, lockName, callers, guard, frozen, clusters, words };
 }
 
 function namedBody(content: RouteContent): Uint8Array {
@@ -139,7 +153,7 @@ function namedBody(content: RouteContent): Uint8Array {
 
 /** True if the two differ only in what a delta can change. */
 function hasSameFixedParts(base: Snapshot, next: Snapshot): boolean {
-  const fixedOf = (snapshot: Snapshot) => contentOf({ ...snapshot, frozen: undefined });
+  const fixedOf = (snapshot: Snapshot) => contentOf({ ...snapshot, frozen: undefined, clusters: undefined });
   if (!isDeepStrictEqual(fixedOf(base), fixedOf(next))) return false;
   const [a, b] = [base.table, next.table];
   const isSame = a.rules === b.rules && a.sharedResources === b.sharedResources && a.retained === b.retained;

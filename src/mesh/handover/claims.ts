@@ -4,6 +4,8 @@
 
 import { remember, rememberNames } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
+import { CLUSTERS } from "../contract/route-type.ts";
+import type { ClusterRoute } from "../ownership/clusters.ts";
 import { placePairs } from "../ownership/place-lists.ts";
 import type { AppRef, Snapshot } from "../ownership/snapshot.ts";
 import { DEFAULT_SUBSET, isFencedIn, type RouteTable } from "../ownership/table.ts";
@@ -29,6 +31,8 @@ type ClaimOfPod =
       readonly subset: string;
       readonly table: RouteTable;
       readonly enforced: boolean;
+      /** Undefined if its proxy enforces nothing about other clusters. */
+      readonly clusters?: readonly ClusterRoute[] | undefined;
     }
   /**
    * The pod may claim everything. `subset` is "" for a pod without a proxy, which acts as the default subset,
@@ -75,13 +79,16 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
   if (facts.mayHoldMore) claims.push(everything(undefined));
   for (const snapshot of snapshotsOf(pod, facts)) {
     const { subset, table } = snapshot;
+    const clusters = facts.capabilities.has(CLUSTERS) ? (snapshot.clusters ?? NO_CLUSTERS) : undefined;
     // The table of another app does not show what the pod claims of this app.
     if (isOfApp(app, snapshot))
-      claims.push({ kind: "table", podName: pod.name, subset, table, enforced: snapshot === facts.acknowledged });
+      claims.push({ kind: "table", podName: pod.name, subset, table, enforced: snapshot === facts.acknowledged, clusters });
     else claims.push(everything(undefined));
   }
   return claims;
 }
+
+const NO_CLUSTERS: readonly ClusterRoute[] = [];
 
 export function isOver(pod: AppPod, facts: ProxyFacts | undefined): boolean {
   return pod.ended && facts?.connected !== true;

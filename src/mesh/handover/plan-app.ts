@@ -4,13 +4,15 @@
 import { createHash } from "node:crypto";
 import { remember, rememberNames } from "../../base/remember.ts";
 import { type RouteContent, routeDigest } from "../contract/route-type.ts";
+import type { ClusterRoute } from "../ownership/clusters.ts";
 import { countNamespaces } from "../ownership/place-lists.ts";
 import type { AppRef, CallerPolicy, FrozenNamespace, Guard, Snapshot } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
 import type { SourceWords } from "../ownership/words.ts";
 import type { AppPod } from "./app-pod.ts";
-import { type GoneAppPod, goneClaims, lastSnapshot, podClaims } from "./claims.ts";
+import { type GoneAppPod, goneClaims, isOfApp, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
 import { type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
+import { type ClusterPlan, type ClusterWait, pausedClusters, planClusters } from "./plan-clusters.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "./proxy-facts.ts";
 import { retainedBetween, type SubsetTable } from "./retained.ts";
@@ -45,6 +47,10 @@ export interface AppFacts extends PlannedSpec {
   readonly ownersHashes?: readonly string[] | undefined;
   /** Removed pods that may still write; default none. */
   readonly gone?: readonly GoneAppPod[];
+  /** The owners of other clusters by the spec, without fences. Absent: the app divides none. */
+  readonly clusters?: readonly ClusterRoute[] | undefined;
+  /** Pods that have ended or were removed, and whose last requests may still run in other clusters; default none. */
+  readonly goneAbroad?: readonly GoneAppPod[];
   /** True for a namespace that was just created, which pods do not retain; default none. */
   readonly isYoung?: (namespace: string) => boolean;
 }
@@ -60,6 +66,8 @@ export interface AppPlan {
   readonly waits: readonly Wait[];
   /** The pods that may still write in a frozen namespace. Absent: none. */
   readonly unfrozen?: readonly UnfrozenPod[];
+  /** The pods that may still send requests to clusters of another subset. Absent: none. */
+  readonly clusterWaits?: readonly ClusterWait[];
   /** The number of namespaces that a pause keeps with another owner than the spec demands. */
   readonly kept: number;
   /** More namespaces would move than the app allows at once, so somebody has to confirm the moves. */
@@ -82,11 +90,16 @@ export function planApp(facts: AppFacts): AppPlan {
   const { desired, kept } = isPaused || isOver ? paused : { desired: bySpec, kept: 0 };
   const added = inForce.isLost ? [] : [ownersHash(desired)];
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added];
-  const fences = planFences(desired, subsets, [...podClaims(app, pods, factsOf), ...goneClaims(app, gone)]);
+  const claims = podClaims(app, pods, factsOf);
+  const fences = planFences(desired, subsets, [...claims, ...goneClaims(app, gone)]);
+  const snapshots = () => pods.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((each) => isOfApp(app, each));
+  const owned = facts.clusters && isPaused ? pausedClusters(facts.clusters, snapshots(), subsets) : facts.clusters;
+  const abroad = owned && planClusters(owned, [...claims, ...goneClaims(app, facts.goneAbroad ?? [])]);
   const rules = createRules({
     common: { app, podNamespace: app.namespace, lockName, callers, guard, frozen, words },
     subsets,
     tableOf: (subset) => withFences(desired, fences, subset),
+    clustersOf: abroad?.clustersOf,
     isYoung: facts.isYoung,
   });
   return {
@@ -101,6 +114,7 @@ export function planApp(facts: AppFacts): AppPlan {
     digest: rules.digest,
     waits: fences.waits,
     unfrozen: unfrozenPods({ app, frozen, pods, factsOf, gone }),
+    ...(abroad === undefined ? {} : { clusterWaits: abroad.waits }),
     kept,
     needsConfirmation: isOver && !isPaused,
     ownersHashes,
@@ -112,16 +126,19 @@ export function planApp(facts: AppFacts): AppPlan {
 type UnversionedSnapshot = Omit<Snapshot, "version">;
 
 interface RulesOptions {
-  readonly common: Omit<RouteContent, "subset" | "table">;
+  readonly common: Omit<RouteContent, "subset" | "table" | "clusters">;
   readonly subsets: readonly string[];
   readonly tableOf: (subset: string) => RouteTable;
+  /** Absent: the app divides no other cluster. */
+  readonly clustersOf?: ClusterPlan["clustersOf"] | undefined;
   /** True for a new namespace, which often gets its label late: to retain it would only restart pods. */
   readonly isYoung?: ((namespace: string) => boolean) | undefined;
 }
 
 /** The rules of each subset, and of each pod: those of its subset, with what the pod retains. */
-export function createRules({ common, subsets, tableOf, isYoung = () => false }: RulesOptions) {
-  const withTable = (subset: string, table: RouteTable) => rulesOf({ ...common, subset, table });
+export function createRules({ common, subsets, tableOf, clustersOf, isYoung = () => false }: RulesOptions) {
+  const clusters = rememberNames((subset: string) => clustersOf?.(subset));
+  const withTable = (subset: string, table: RouteTable) => rulesOf({ ...common, clusters: clusters(subset), subset, table });
   const base = rememberNames((subset: string) => withTable(subset, tableOf(subset)));
   const byDigest = new Map<string, UnversionedSnapshot>();
   const retaining = (from: SubsetTable, subset: string): UnversionedSnapshot => {

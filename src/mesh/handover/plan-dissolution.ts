@@ -16,10 +16,11 @@ import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../ownership/ta
 import type { AppPod } from "./app-pod.ts";
 import { goneClaims, isOfApp, isOver, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
 import { type AppFacts, type AppPlan, createRules } from "./plan-app.ts";
+import { endingClusters, planClusters } from "./plan-clusters.ts";
 import { planFences, withFences } from "./plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "./proxy-facts.ts";
 
-interface DissolutionFacts extends Pick<AppFacts, "app" | "words" | "pods" | "factsOf" | "gone"> {
+interface DissolutionFacts extends Pick<AppFacts, "app" | "words" | "pods" | "factsOf" | "gone" | "goneAbroad"> {
   /** Undefined if the spec is refused: the name then comes from the pods' snapshots. */
   readonly lockName: string | undefined;
   /** The name to use if no pod has reported a snapshot. */
@@ -42,17 +43,26 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
   const subsets = [...new Set([DEFAULT_SUBSET, ...claimingSubsets])];
   const ofWhole = planFences(whole, subsets, claims);
   const { waits } = ofWhole;
+  const snapshots = ours.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((each) => isOfApp(app, each));
+  const abroad = planClusters(endingClusters(snapshots), [
+    ...podClaims(app, ours, factsOf),
+    ...goneClaims(app, facts.goneAbroad ?? []),
+  ]);
+  const hasClusters = abroad.waits.some(({ subset, cause }) => subset !== DEFAULT_SUBSET && cause !== "not-enforced");
   // If the subset is undefined, the pod has not reported and may claim namespaces.
-  const isDrained = waits.every(({ subset, cause, namespaces: claimed }) => {
-    const isOfResources = subset !== undefined && claimed.length === 0;
-    return subset === DEFAULT_SUBSET || cause === "no-proxy" || isOfResources;
-  });
+  const isDrained =
+    !hasClusters &&
+    waits.every(({ subset, cause, namespaces: claimed }) => {
+      const isOfResources = subset !== undefined && claimed.length === 0;
+      return subset === DEFAULT_SUBSET || cause === "no-proxy" || isOfResources;
+    });
   const desired = isDrained ? whole : drainingTable(whole, facts);
   const fences = isDrained ? ofWhole : planFences(desired, subsets, claims);
   const rules = createRules({
     common: { app, podNamespace: app.namespace, lockName: lockNameIn(facts), callers: NO_CALLER_POLICY, words },
     subsets,
     tableOf: (subset) => withFences(desired, fences, subset),
+    clustersOf: isDrained || snapshots.every(({ clusters }) => clusters === undefined) ? undefined : abroad.clustersOf,
   });
   return {
     desired: whole,

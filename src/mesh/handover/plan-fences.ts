@@ -13,7 +13,7 @@ import { createHolders } from "./class-facts.ts";
 import { planResourceFences } from "./resource-fences.ts";
 
 /** Why a pod may still have a claim. */
-type WaitCause =
+export type WaitCause =
   /** The claim is in a snapshot that the pod may enforce. */
   | "holds"
   | "unreported"
@@ -106,7 +106,7 @@ function isSameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
   return a.size === b.size && a.isSubsetOf(b);
 }
 
-function causeOf(claim: Claim): WaitCause {
+export function causeOf(claim: Claim): WaitCause {
   if (claim.isGone) return claim.podName === "" ? "just-listed" : "pod-gone";
   if (claim.kind === "table") return "holds";
   if (claim.isUnstarted) return "unstarted";

@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import { routes as made } from "../../../test/support/test-routes.ts";
 import { readViewOf, viewOf } from "../ownership/snapshot.ts";
 import { heldClaims } from "./held-claims.ts";
-import { INHERITED_WRITES_MS, NO_ROUTES, type ProxyRoutes, type RoutesEvent, stepRoutes } from "./proxy-routes.ts";
+import {
+  INHERITED_WRITES_MS,
+  inheritedWritesMs,
+  NO_ROUTES,
+  type ProxyRoutes,
+  type RoutesEvent,
+  stepRoutes,
+} from "./proxy-routes.ts";
 
 const first = made(1, { blue: ["a"] });
 const second = made(2, { blue: ["a", "b"] });
@@ -78,6 +85,16 @@ describe("a process that starts", () => {
     expect(stepped([{ kind: "settled" }], state, INHERITED_WRITES_MS - 1).effects).toEqual(["settle"]);
     expect(stepped([{ kind: "settled" }, STORED], state, INHERITED_WRITES_MS).effects).toEqual(["store", "acknowledge 1"]);
   });
+});
+
+it("a process that was killed may have requests in the clusters that it owned, for as long as these say", () => {
+  const cluster = (owner: string, drainMs: number) => ({ name: "eu", servers: ["eu:443"], drainMs, owner });
+  const stored = { ...first, subset: "blue", clusters: [cluster("blue", 60_000), cluster("green", 90_000)] };
+  expect(inheritedWritesMs(stored, true)).toBe(60_000);
+  expect(inheritedWritesMs({ ...stored, clusters: [cluster("blue", 1_000)] }, true)).toBe(INHERITED_WRITES_MS);
+  expect(inheritedWritesMs(first, true)).toBe(INHERITED_WRITES_MS);
+  expect(inheritedWritesMs(undefined, true)).toBe(60_000);
+  expect(inheritedWritesMs(undefined, false)).toBe(INHERITED_WRITES_MS);
 });
 
 describe("other content of the file", () => {

@@ -47,7 +47,13 @@ type RouteFile =
   | { readonly kind: "failed" };
 
 export type RoutesEvent =
-  | { readonly kind: "started"; readonly stored: Snapshot | undefined; readonly inheritsWrites: boolean }
+  /** `enforcesClusters`: the process before may have had connections to other clusters. */
+  | {
+      readonly kind: "started";
+      readonly stored: Snapshot | undefined;
+      readonly inheritsWrites: boolean;
+      readonly enforcesClusters?: boolean;
+    }
   /** Routes that were checked (read-update.ts). `written`: the places to which the pod writes, or has just written. */
   | { readonly kind: "update"; readonly update: number; readonly routes: Snapshot; readonly written: ReadonlySet<string> }
   /** No write is in flight that the routes in force refuse. */
@@ -94,6 +100,17 @@ type Step = Transition<ProxyRoutes, RoutesEffect>;
  */
 export const INHERITED_WRITES_MS = 10_000;
 
+/** If the routes of the killed process are not known, it may have had clusters. */
+const UNKNOWN_CLUSTERS_MS = 60_000;
+
+/** How long writes of a killed process may take effect: in a cluster that it owned, as long as that says. */
+export function inheritedWritesMs(stored: Snapshot | undefined, enforcesClusters: boolean): number {
+  if (!enforcesClusters) return INHERITED_WRITES_MS;
+  if (stored === undefined) return UNKNOWN_CLUSTERS_MS;
+  const own = (stored.clusters ?? []).filter(({ owner }) => owner === stored.subset);
+  return Math.max(INHERITED_WRITES_MS, ...own.map(({ drainMs }) => drainMs));
+}
+
 /**
  * The most routes in doubt that a registration names. One more is kept, as a sign that some are missing: then the
  * registration sets `mayHoldMore`. Without a bound, a disk that fails for long would fill the memory.
@@ -116,7 +133,7 @@ export const NO_ROUTES: ProxyRoutes = {
 export function stepRoutes(routes: ProxyRoutes, event: RoutesEvent, nowMs: number): Step {
   switch (event.kind) {
     case "started":
-      return start(routes, event.stored, event.inheritsWrites ? nowMs + INHERITED_WRITES_MS : routes.inheritedUntilMs);
+      return start(routes, event, nowMs);
     case "update":
       return takeUpdate(routes, event, nowMs);
     case "drained":
@@ -136,13 +153,15 @@ export function stepRoutes(routes: ProxyRoutes, event: RoutesEvent, nowMs: numbe
   }
 }
 
-function start(routes: ProxyRoutes, stored: Snapshot | undefined, inheritedUntilMs: number): Step {
+function start(routes: ProxyRoutes, { stored, inheritsWrites, enforcesClusters = false }: Start, nowMs: number): Step {
+  const inheritedUntilMs = inheritsWrites ? nowMs + inheritedWritesMs(stored, enforcesClusters) : routes.inheritedUntilMs;
   if (stored === undefined) return stay({ ...routes, inheritedUntilMs });
   const file: RouteFile = { kind: "idle", digest: stored.digest, isOutdated: false };
   const next: ProxyRoutes = { ...routes, inForce: stored, acknowledged: stored, inheritedUntilMs, file };
   return { state: next, effects: [{ kind: "enforce", routes: stored }] };
 }
 
+type Start = Extract<RoutesEvent, { kind: "started" }>;
 type Update = Extract<RoutesEvent, { kind: "update" }>;
 
 function takeUpdate(before: ProxyRoutes, update: Update, nowMs: number): Step {

@@ -5,6 +5,7 @@ import type { ItemMeta } from "../../kube/codec/codec.ts";
 import { formatTerms, type Labels, type LabelTerm, matchesTerms } from "../../kube/label-selector.ts";
 import { BUCKETS, CLUSTER_SCOPE, clusterPlace, isInClusterScope } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
+import type { ClusterRoute } from "./clusters.ts";
 import { isOwnedBy, type Owner, ownersOf } from "./owners.ts";
 import { isMomentary, isVisibleBy, namespacesOf, type RetainedClass, type RouteTable } from "./table.ts";
 import type { SourceWords } from "./words.ts";
@@ -43,6 +44,8 @@ export interface Snapshot {
   readonly guard?: Guard | undefined;
   /** Namespaces in which no pod of the app may write, whoever owns them. Absent: none. */
   readonly frozen?: readonly FrozenNamespace[] | undefined;
+  /** The other clusters that the app divides. Absent: none. */
+  readonly clusters?: readonly ClusterRoute[] | undefined;
   /** Absent if an older manager made the snapshot. */
   readonly words?: SourceWords | undefined;
 }

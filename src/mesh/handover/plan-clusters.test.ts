@@ -1,0 +1,215 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { snapshot, table } from "../../../test/support/route-table.ts";
+import { type ClusterRoute, mayReach } from "../ownership/clusters.ts";
+import type { Claim } from "./claims.ts";
+import { endingClusters, pausedClusters, planClusters } from "./plan-clusters.ts";
+
+const TABLE = table([], {});
+
+function cluster(name: string, owner: string, servers: readonly string[] = [`${name}:443`]): ClusterRoute {
+  return { name, servers, drainMs: 60_000, owner };
+}
+
+function claim(podName: string, subset: string, clusters: readonly ClusterRoute[] | undefined, enforced = true): Claim {
+  return { kind: "table", podName, subset, table: TABLE, enforced, clusters };
+}
+
+function ownedBy(subset: string, desired: readonly ClusterRoute[], claims: readonly Claim[]): string[] {
+  const clusters = planClusters(desired, claims).clustersOf(subset);
+  return clusters.flatMap(({ name, owner, isFenced }) => (owner === subset && isFenced !== true ? [name] : []));
+}
+
+const EU = cluster("eu", "blue");
+const EU_BEFORE = cluster("eu", "green");
+
+describe("a cluster goes to its owner", () => {
+  it("when no pod of another subset may write there", () => {
+    expect(ownedBy("blue", [EU], [])).toEqual(["eu"]);
+    expect(ownedBy("blue", [EU], [claim("g", "green", [EU])])).toEqual(["eu"]);
+    expect(ownedBy("blue", [EU], [claim("b", "blue", [])])).toEqual(["eu"]);
+  });
+
+  it("not while a pod of another subset owns it, does not know it, or enforces nothing", () => {
+    for (const clusters of [[EU_BEFORE], [], undefined])
+      expect(ownedBy("blue", [EU], [claim("g", "green", clusters)])).toEqual([]);
+    expect(ownedBy("blue", [EU], [claim("g", "green", [EU_BEFORE], false), claim("g", "green", [EU])])).toEqual([]);
+    expect(ownedBy("blue", [EU], [{ kind: "everything", podName: "x", subset: undefined }])).toEqual([]);
+  });
+
+  it("not while a pod of another subset does not know one of its servers", () => {
+    const wider = cluster("eu", "blue", ["eu:443", "10.0.0.1:443"]);
+    expect(ownedBy("blue", [wider], [claim("g", "green", [EU])])).toEqual([]);
+    expect(ownedBy("blue", [wider], [claim("b", "blue", [EU]), claim("g", "green", [EU])])).toEqual([]);
+  });
+
+  it("and stays there when a pod comes that has not reported; the wait names that pod all the same", () => {
+    const stranger: Claim = { kind: "everything", podName: "x", subset: undefined };
+    const claims = [claim("b", "blue", [EU]), stranger];
+    expect(ownedBy("blue", [EU], claims)).toEqual(["eu"]);
+    expect(planClusters([EU], claims).waits).toEqual([
+      { podName: "x", subset: undefined, cause: "unreported", clusters: ["eu"] },
+    ]);
+  });
+});
+
+it("says why each pod is waited for", () => {
+  const claims = [
+    claim("old", "green", undefined),
+    claim("new", "green", [EU_BEFORE]),
+    { ...claim("gone", "green", []), isGone: true as const },
+  ];
+  expect(planClusters([EU, cluster("us", "green")], claims).waits).toEqual([
+    { podName: "old", subset: "green", cause: "not-enforced", clusters: ["eu"] },
+    { podName: "new", subset: "green", cause: "holds", clusters: ["eu"] },
+    { podName: "gone", subset: "green", cause: "pod-gone", clusters: ["eu"] },
+  ]);
+});
+
+const SUBSETS = ["", "blue", "green"];
+const SERVERS = ["a:443", "b:443", "c:443"];
+
+/** Which cluster has each server, and who owns each cluster. No edit removes a server, which would open it to everyone. */
+const SPEC = fc.record({
+  of: fc.array(fc.constantFrom("one", "two"), { minLength: 3, maxLength: 3 }),
+  one: fc.constantFrom(...SUBSETS),
+  two: fc.constantFrom(...SUBSETS),
+});
+
+type Spec = typeof SPEC extends fc.Arbitrary<infer T> ? T : never;
+
+function clustersBy(spec: Spec): ClusterRoute[] {
+  return (["one", "two"] as const).flatMap((name) => {
+    const servers = SERVERS.filter((_, at) => spec.of[at] === name);
+    return servers.length === 0 ? [] : [cluster(name, spec[name], servers)];
+  });
+}
+
+interface Pod {
+  readonly name: string;
+  readonly subset: string;
+  enforced: readonly ClusterRoute[] | undefined;
+  outstanding: readonly ClusterRoute[] | undefined;
+  /** The leader knows what the pod enforces. */
+  isKnown: boolean;
+}
+
+const EVENT = fc.oneof(
+  fc.record({ kind: fc.constant("edit" as const), spec: SPEC }),
+  fc.record({ kind: fc.constantFrom("send", "enforce", "acknowledge", "register", "end" as const), pod: fc.nat(5) }),
+  fc.record({ kind: fc.constant("start" as const), subset: fc.constantFrom(...SUBSETS) }),
+  fc.record({ kind: fc.constant("failover" as const) }),
+);
+
+function createWorld() {
+  let desired: readonly ClusterRoute[] = [];
+  let pods: Pod[] = [];
+  let count = 0;
+  const claims = (): Claim[] =>
+    pods.flatMap(({ name, subset, enforced, outstanding, isKnown }) => {
+      if (!isKnown) return [{ kind: "everything" as const, podName: name, subset: undefined }];
+      const sent = outstanding === undefined ? [] : [claim(name, subset, outstanding, false)];
+      return enforced === undefined ? sent : [claim(name, subset, enforced), ...sent];
+    });
+  const send = (pod: Pod) => {
+    // At most one update is outstanding.
+    if (pod.isKnown && pod.outstanding === undefined) pod.outstanding = planClusters(desired, claims()).clustersOf(pod.subset);
+  };
+  const acknowledge = (pod: Pod) => {
+    if (pod.outstanding === undefined || !pod.isKnown) return;
+    pod.enforced = pod.outstanding;
+    pod.outstanding = undefined;
+  };
+  return {
+    get pods() {
+      return pods;
+    },
+    get desired() {
+      return desired;
+    },
+    step(event: typeof EVENT extends fc.Arbitrary<infer T> ? T : never) {
+      switch (event.kind) {
+        case "edit":
+          desired = clustersBy(event.spec);
+          return;
+        case "start":
+          if (pods.length < 6)
+            pods.push({
+              name: `pod-${count++}`,
+              subset: event.subset,
+              enforced: undefined,
+              outstanding: undefined,
+              isKnown: true,
+            });
+          return;
+        case "failover":
+          for (const pod of pods) pod.isKnown = false;
+          return;
+        default: {
+          const pod = pods[event.pod];
+          if (pod === undefined) return;
+          if (event.kind === "send") send(pod);
+          else if (event.kind === "acknowledge") acknowledge(pod);
+          else if (event.kind === "end") pods = pods.filter((each) => each !== pod);
+          else if (event.kind === "register") pod.isKnown = true;
+        }
+      }
+    },
+    settle() {
+      for (const pod of pods) pod.isKnown = true;
+      for (let round = 0; round < 4; round++) {
+        for (const pod of pods) acknowledge(pod);
+        for (const pod of pods) send(pod);
+      }
+      for (const pod of pods) acknowledge(pod);
+    },
+  };
+}
+
+/** The routes that a pod may enforce now: the sent ones may have come into force. */
+function possible({ enforced, outstanding }: Pod): (readonly ClusterRoute[])[] {
+  return [enforced, outstanding].filter((routes) => routes !== undefined);
+}
+
+const isGivenTo = (subset: string, routes: readonly ClusterRoute[], server: string) =>
+  routes.some((each) => each.owner === subset && each.isFenced !== true && each.servers.includes(server));
+
+it("no two subsets may write to one server once one of them was given it, and each cluster ends with its owner", () => {
+  fc.assert(
+    fc.property(fc.array(EVENT, { maxLength: 40 }), (events) => {
+      const world = createWorld();
+      const check = () => {
+        for (const owner of world.pods)
+          for (const other of world.pods) {
+            if (owner.subset === other.subset) continue;
+            for (const server of SERVERS) {
+              const isGiven = possible(owner).some((routes) => isGivenTo(owner.subset, routes, server));
+              const isOpen = possible(other).some((clusters) => mayReach({ subset: other.subset, clusters }, server));
+              expect(isGiven && isOpen).toBe(false);
+            }
+          }
+      };
+      for (const event of events) {
+        world.step(event);
+        check();
+      }
+      world.settle();
+      for (const pod of world.pods) expect(pod.enforced).toEqual(world.desired);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+it("a paused app keeps the owners of its newest routes, unless their subset is gone", () => {
+  const routes = (version: number, ...clusters: ClusterRoute[]) => snapshot(TABLE, { version, clusters });
+  const known = [routes(1, EU), routes(2, EU_BEFORE), snapshot(TABLE, { version: 3 })];
+  expect(pausedClusters([EU, cluster("us", "blue")], known, ["", "blue", "green"])).toEqual([EU_BEFORE, cluster("us", "blue")]);
+  expect(pausedClusters([EU], known, ["", "blue"])).toEqual([EU]);
+  expect(pausedClusters([EU], [], ["", "blue", "green"])).toEqual([EU]);
+});
+
+it("an app that ends gives its clusters to the default subset first", () => {
+  const fenced = { ...EU, isFenced: true as const };
+  expect(endingClusters([snapshot(TABLE, { version: 1, clusters: [fenced] })])).toEqual([cluster("eu", "")]);
+  expect(endingClusters([snapshot(TABLE, { version: 1 })])).toEqual([]);
+});

@@ -14,7 +14,10 @@ import { formatAddress, localAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
 import type { ProxyConfig } from "./config.ts";
 import { debugPages } from "./debug-pages.ts";
+import { createClusterGate } from "./egress/cluster-gate.ts";
 import { createEgress } from "./egress/create-egress.ts";
+import { createHomeProof } from "./home/home-proof.ts";
+import { createProofKeeper } from "./home/keep-proof.ts";
 import { createIdentity } from "./identity/create-identity.ts";
 import type { MeshTrustStore } from "./identity/manager-access.ts";
 import type { ServingCertificate } from "./identity/serving-certificate.ts";
@@ -74,8 +77,11 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
   const { session, certificate, trust, registry, clock, random, log } = deps;
   const { policies, peers } = session;
   const accessLog = createAccessLog({ share: config.accessLog, random, log });
-  const outbound = createOutbound(config, { ...deps, policies, accessLog });
-  const egress = createEgress(config, { session, policies, accessLog, registry, clock, random, log });
+  const home = config.egressListen && createHomeProof(config.podUid, clock);
+  const outbound = createOutbound(config, { ...deps, policies, accessLog, home });
+  const clusters = home && createClusterGate({ session, home, lock: outbound.gate, clock, log });
+  const egress = createEgress(config, { session, policies, clusters, accessLog, registry, clock, random, log });
+  const keeper = home && createProofKeeper({ home, send: outbound.apiServer.send, isNeeded: () => ownsCluster(session), clock });
   const reviews = createReviews(config, {
     session,
     report: (problem) => session.report("webhookProblem", problem),
@@ -117,7 +123,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
       [outbound.apiServer],
       // Both wait for the manager, and traffic waits for both.
       [session, certificate],
-      [outbound.server, egress, reviews?.server].filter((server) => server !== undefined),
+      [outbound.server, egress, reviews?.server, keeper].filter((part) => part !== undefined),
     ],
     ready: (): ReadyInfo => ({
       ...urls(localAddress),
@@ -130,6 +136,10 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
 
 function urlOf(scheme: "http" | "https", { host }: ListenAddress, { port }: { readonly port: number }): string {
   return `${scheme}://${formatAddress({ host, port })}`;
+}
+
+function ownsCluster({ current }: ManagerSession): boolean {
+  return current?.snapshot.clusters?.some(({ owner }) => owner === current.snapshot.subset) ?? false;
 }
 
 function notConfigured({ awaited = "snapshot", trouble }: ManagerSession): string {

@@ -110,6 +110,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     beginWrite: () => () => undefined,
     beginHold: () => () => undefined,
     beginRenewal: () => () => undefined,
+    beginEgress: () => () => undefined,
     report: () => undefined,
     memory: NO_MEMORY,
   };

@@ -7,6 +7,7 @@ import { type EgressTarget, egressRequestOf } from "../../policy/policy-request.
 import type { Policies } from "../policies/policies.ts";
 import { nameOfRule, refusalText, retryAfterOf } from "../policies/policy-refusal.ts";
 import type { Session } from "../session/session.ts";
+import type { ClusterGate } from "./cluster-gate.ts";
 import type { AddressRules } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";
 import type { Visit } from "./visits.ts";
@@ -15,6 +16,14 @@ export interface AdmitDeps {
   readonly session: Pick<Session, "current">;
   readonly policies: Policies;
   readonly random: Random;
+  /** Absent: no cluster is divided. */
+  readonly clusters?: Pick<ClusterGate, "enter" | "isCluster"> | undefined;
+}
+
+export interface Admitted {
+  readonly permit: Permit;
+  /** Each chunk of bytes for the server has to pass it. Absent: all do. */
+  readonly mayPass?: (() => boolean) | undefined;
 }
 
 /** Judges the addresses of a server that `admit` has let pass by its name. */
@@ -32,9 +41,9 @@ export function refusedAddresses(method: string, target: EgressTarget, { policie
 export async function admit(
   method: string,
   target: EgressTarget,
-  { session, policies, random }: AdmitDeps,
-  visit: Pick<Visit, "signal" | "notes">,
-): Promise<Permit> {
+  { session, policies, random, clusters }: AdmitDeps,
+  visit: Visit,
+): Promise<Admitted> {
   const request = egressRequestOf(method, target);
   const server = `${target.host}:${target.port}`;
   if (session.current === undefined) {
@@ -56,8 +65,12 @@ export async function admit(
     const why = effect === "Deny" ? `refused by ${nameOfRule(origin)}` : `no rule allows it, as ${nameOfRule(origin)} demands`;
     throw new EgressError("denied", `ctrlmesh egress: ${method} to ${server}: ${why}`, { rule: ruleName(origin) });
   }
+  if (method !== "CONNECT" && clusters?.isCluster(target)) {
+    throw new EgressError("bad-request", `ctrlmesh egress: ${server} is a cluster's: only tunnels (CONNECT) lead there`);
+  }
+  const mayPass = method === "CONNECT" ? clusters?.enter(target, visit) : undefined;
   const decision = policies.limit(request);
-  if (decision.kind === "permitted") return decision.permit;
+  if (decision.kind === "permitted") return { permit: decision.permit, mayPass };
   const message = `ctrlmesh egress: ${method} to ${server}: ${refusalText(decision)}`;
   const rule = ruleName(decision.rule.origin);
   if (decision.refusal.kind === "open") throw new EgressError("open", message, { rule });

@@ -7,6 +7,10 @@ const ANSWERS = {
   "bad-request": { status: 400, code: "BAD_REQUEST" },
   denied: { status: 403, code: "EGRESS_DENIED" },
   "address-refused": { status: 403, code: "EGRESS_ADDRESS_REFUSED" },
+  /** A cluster of another subset, one that moves, and one to which a pod that was perhaps removed may not write. */
+  "not-owned": { status: 403, code: "CLUSTER_NOT_OWNED" },
+  moving: { status: 503, code: "CLUSTER_MOVES" },
+  unproven: { status: 503, code: "HOME_UNPROVEN" },
   limited: { status: 429, code: "LIMITED" },
   upgrade: { status: 501, code: "UPGRADE_NOT_SUPPORTED" },
   unreachable: { status: 502, code: "EGRESS_UNREACHABLE" },

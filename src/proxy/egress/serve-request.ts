@@ -41,7 +41,7 @@ export async function serveRequest(req: IncomingMessage, res: ServerResponse, de
   if (/websocket/i.test(req.headers.upgrade ?? "")) {
     throw new EgressError("upgrade", "ctrlmesh egress: WebSockets pass only through a tunnel: use wss, or CONNECT");
   }
-  const permit = await admit(method, target, deps, visit);
+  const { permit } = await admit(method, target, deps, visit);
   const startedMs = clock.monotonicMs();
   try {
     const socket = await dial.connect(target, visit.signal, refusedAddresses(method, target, deps));

@@ -3,6 +3,7 @@
 // together; a tunnel holds no slot of a limit beyond its start.
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { Transform } from "node:stream";
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
@@ -34,7 +35,7 @@ export async function serveTunnel(
   const { clock, dial, idleMs, log } = deps;
   const target = targetOf("CONNECT", req.url ?? "", {});
   Object.assign(visit.notes, { host: target.host, port: target.port });
-  const permit = await admit("CONNECT", target, deps, visit);
+  const { permit, mayPass } = await admit("CONNECT", target, deps, visit);
   const startedMs = clock.monotonicMs();
   let upstream: Socket;
   try {
@@ -62,10 +63,13 @@ export async function serveTunnel(
     return visit.over();
   }
   visit.decided("allowed");
+  if (mayPass?.() === false) return visit.over();
+  visit.hasSent = true;
   upstream.write(first.bytes);
   for (const socket of [client, upstream]) socket.setTimeout(idleMs, () => visit.over());
   visit.isQuiet = quietness(client, upstream, clock);
-  client.pipe(upstream);
+  if (mayPass === undefined) client.pipe(upstream);
+  else client.pipe(gated(mayPass, visit)).pipe(upstream);
   upstream.pipe(client);
 }
 
@@ -83,10 +87,22 @@ function endTogether(client: Socket, upstream: Socket, visit: Visit): void {
   upstream.once("close", ended);
   const cut = () => {
     client.destroy();
-    upstream.destroy();
+    // What the kernel has not sent yet must not arrive later.
+    upstream.resetAndDestroy();
   };
   if (client.destroyed) cut();
   else onAbort(visit.signal, cut);
+}
+
+/** Asks for each chunk: a process that was suspended gets its bytes before its timers. */
+function gated(mayPass: () => boolean, visit: Visit): Transform {
+  return new Transform({
+    transform(chunk, _encoding, done) {
+      if (mayPass()) return done(null, chunk);
+      visit.over();
+      done();
+    },
+  });
 }
 
 type Hello = Exclude<ReturnType<typeof readClientHello>, { kind: "incomplete" }>;

@@ -24,6 +24,8 @@ export interface Visit {
   readonly notes: VisitNotes;
   /** The visit lasts until both connections of its tunnel have ended. */
   isTunnel: boolean;
+  /** Bytes of the client may have reached the server. */
+  hasSent: boolean;
   /** True if the visit may be cut while the proxy drains. Tunnels replace it. */
   isQuiet: () => boolean;
   /** Counts the request, once. */
@@ -54,6 +56,7 @@ export function createVisits({ clock, metrics, accessLog }: VisitsDeps) {
         signal: abort.signal,
         notes: { method },
         isTunnel: false,
+        hasSent: false,
         isQuiet: () => false,
         decided(what) {
           if (result !== undefined) return;

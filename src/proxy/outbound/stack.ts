@@ -5,6 +5,7 @@ import { createMoveLog } from "../../mesh/moves/move-log.ts";
 import type { ApiServer } from "../api-server/api-server.ts";
 import type { Call } from "../call/call.ts";
 import type { StreamMetrics } from "../filter/stream-metrics.ts";
+import type { HomeProof } from "../home/home-proof.ts";
 import type { NamedLayer } from "../http/compose-stack.ts";
 import type { Reply } from "../http/handler.ts";
 import type { AccessLog } from "../observe/access-log.ts";
@@ -38,10 +39,12 @@ export interface StackDeps extends Pick<ProcessContext, "clock" | "random" | "lo
   /** `election` opens and closes it, `lock-gate` asks it. */
   readonly gate: LockGate;
   readonly podName: string;
+  /** Absent: nobody asks whether the API server accepts the pod. */
+  readonly home?: Pick<HomeProof, "mark" | "answered"> | undefined;
 }
 
 export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply>[] {
-  const { session, apiServer, metrics, streamMetrics, gate, clock, log } = deps;
+  const { session, apiServer, home, metrics, streamMetrics, gate, clock, log } = deps;
   // Follows the routes before the watches of the layers do.
   const moves = createMoveLog(session, session.memory.moves);
   return [
@@ -75,6 +78,6 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     { name: "lock-gate", layer: lockGate(gate) },
     // Behind all that refuses, answers or waits: only what reaches the API server costs a token.
     { name: "limit", layer: limit(deps) },
-    { name: "upstream", layer: upstream(apiServer) },
+    { name: "upstream", layer: upstream(apiServer, home) },
   ];
 }

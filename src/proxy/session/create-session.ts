@@ -38,6 +38,8 @@ export interface SessionConfig {
   readonly podUid: string;
   /** Undefined: no peers are asked for. */
   readonly webhooks?: unknown;
+  /** Undefined: the proxy does not see what the pod sends to other servers, so it enforces nothing about clusters. */
+  readonly egressListen?: unknown;
 }
 
 export interface SessionDeps extends ProcessContext {
@@ -58,7 +60,18 @@ export function createSession(deps: SessionDeps): ManagerSession {
   const stopping = new AbortController();
   const file = createSnapshotFile(state, pod, log, () => routeHandler.storeAgain());
   const streams = createStreamLedger({ slot: state.stream, clock, log, unstored: metrics.promiseUnstored });
-  const routeHandler = createRouteHandler({ pod, enforcer, lastWrites, file, metrics, clock, log, signal: stopping.signal });
+  const enforcesClusters = config.egressListen !== undefined;
+  const routeHandler = createRouteHandler({
+    pod,
+    enforcesClusters,
+    enforcer,
+    lastWrites,
+    file,
+    metrics,
+    clock,
+    log,
+    signal: stopping.signal,
+  });
   const policies = createPolicies({
     clock,
     random,
@@ -143,6 +156,7 @@ export function createSession(deps: SessionDeps): ManagerSession {
     beginWrite: countingLast(lastWrites, enforcer.beginWrite),
     beginHold: enforcer.beginHold,
     beginRenewal: enforcer.beginRenewal,
+    beginEgress: enforcer.beginEgress,
     memory: { lock: file.lock, moves: file.moves },
     report(kind, value) {
       if (kind === "leader") metrics.leader.set(value ? 1 : 0);

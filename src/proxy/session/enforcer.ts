@@ -1,13 +1,13 @@
 // The enforced snapshot and the writes in flight. Invariant: `whenDrained` runs its callback only when no
 // write is in flight that the snapshot refuses; writes to retained namespaces count as refused.
-import type { GroupResource } from "../../kube/types.ts";
-import { isWithin, type WriteReach } from "../../mesh/ownership/decide.ts";
+import { mayReach } from "../../mesh/ownership/clusters.ts";
+import { isWithin } from "../../mesh/ownership/decide.ts";
 import { type ChangeListener, type Enforced, enforced } from "../../mesh/ownership/enforced.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
-import type { Session } from "./session.ts";
+import type { ClusterSession, Session } from "./session.ts";
 import type { Renewals } from "./when-shown.ts";
 
-export interface Enforcer extends Session {
+export interface Enforcer extends Session, ClusterSession {
   /** Calls the listeners in the order of their subscription. */
   enforce(snapshot: Snapshot): void;
   /** Takes the version and digest of a snapshot with the same rules. Calls no listener. */
@@ -25,18 +25,13 @@ export interface Enforcer extends Session {
   onBacklogChange(listener: () => void): () => void;
 }
 
-interface Write {
-  readonly namespace: string;
-  readonly target: GroupResource | undefined;
-  readonly reach: WriteReach;
-  /** The label selector by which the write was admitted; undefined if labels did not matter. */
-  readonly labelSelector: string | undefined;
-}
+/** True if the snapshot refuses the write. Each write has a function of its own. */
+type IsRefused = (now: Enforced) => boolean;
 
 /** The snapshot stays in force after the error of a listener, and the other listeners are called. */
 export function createEnforcer(onListenerError: (error: unknown) => void = () => {}): Enforcer {
   const listeners = new Set<ChangeListener>();
-  const writes = new Set<Write>();
+  const writes = new Set<IsRefused>();
   // How many requests wait for the owner of each unknown namespace.
   const holds = new Map<string, number>();
   const backlogListeners = new Set<() => void>();
@@ -44,20 +39,21 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
   let current: Enforced | undefined;
   let onDrained: (() => void) | undefined;
 
-  const isRefused = ({ namespace, target, reach, labelSelector }: Write) => {
-    if (target === undefined || current === undefined) return true;
-    const view = current.view(target.group, target.resource);
-    // Under another label selector the object may belong to another subset, so the write counts as refused.
-    return (
-      !isWithin(view, reach, namespace) || (view.labelFilter !== undefined && view.labelFilter.labelSelector !== labelSelector)
-    );
-  };
-
   const notifyBacklog = () => {
     for (const listener of [...backlogListeners]) listener();
   };
 
-  const countDraining = () => [...writes].filter(isRefused).length;
+  const countDraining = () => {
+    const now = current;
+    return now === undefined ? writes.size : [...writes].filter((isRefused) => isRefused(now)).length;
+  };
+
+  const begin = (isRefused: IsRefused) => {
+    writes.add(isRefused);
+    return () => {
+      if (writes.delete(isRefused)) runIfDrained();
+    };
+  };
 
   const runIfDrained = () => {
     if (onDrained === undefined) return;
@@ -95,13 +91,19 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       return () => listeners.delete(entry);
     },
     beginWrite(namespace, target, reach = "place") {
-      const labelSelector = target && current?.view(target.group, target.resource).labelFilter?.labelSelector;
-      const write: Write = { namespace, target, reach, labelSelector };
-      writes.add(write);
-      return () => {
-        if (writes.delete(write)) runIfDrained();
-      };
+      if (target === undefined) return begin(() => true);
+      const selectorIn = (now: Enforced) => now.view(target.group, target.resource).labelFilter?.labelSelector;
+      const admittedBy = current && selectorIn(current);
+      return begin((now) => {
+        // Under another label selector the object may belong to another subset, so the write counts as refused.
+        const selector = selectorIn(now);
+        return (
+          !isWithin(now.view(target.group, target.resource), reach, namespace) ||
+          (selector !== undefined && selector !== admittedBy)
+        );
+      });
     },
+    beginEgress: (server) => begin(({ snapshot }) => !mayReach(snapshot, server)),
     beginHold(namespace) {
       holds.set(namespace, (holds.get(namespace) ?? 0) + 1);
       if (holds.get(namespace) === 1) notifyBacklog();

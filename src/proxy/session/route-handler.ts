@@ -5,9 +5,9 @@ import type { Timer } from "../../base/clock.ts";
 import { runMachine } from "../../base/machine.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { PodRef, UpdateMessage } from "../../mesh/contract/messages.ts";
-import { FREEZE, ROUTE } from "../../mesh/contract/route-type.ts";
+import { CLUSTERS, FREEZE, ROUTE } from "../../mesh/contract/route-type.ts";
 import { type Claims, heldClaims, isSettled } from "../../mesh/link/held-claims.ts";
-import { INHERITED_WRITES_MS, NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../mesh/link/proxy-routes.ts";
+import { inheritedWritesMs, NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../mesh/link/proxy-routes.ts";
 import { readUpdate } from "../../mesh/link/read-update.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
@@ -20,6 +20,8 @@ import { whenShown } from "./when-shown.ts";
 
 export interface RouteHandlerDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly pod: PodRef;
+  /** The proxy sees what the pod sends to other servers. */
+  readonly enforcesClusters?: boolean;
   readonly enforcer: Enforcer;
   readonly lastWrites: Pick<LastWrites, "places">;
   readonly file: Pick<SnapshotFile, "load" | "willChange" | "save">;
@@ -29,7 +31,7 @@ export interface RouteHandlerDeps extends Pick<ProcessContext, "clock" | "log"> 
 }
 
 export function createRouteHandler(deps: RouteHandlerDeps) {
-  const { enforcer, lastWrites, file, metrics, clock, log, signal } = deps;
+  const { enforcer, enforcesClusters = false, lastWrites, file, metrics, clock, log, signal } = deps;
   const routes = runMachine(NO_ROUTES, (state, event: RoutesEvent) => stepRoutes(state, event, clock.monotonicMs()), carryOut);
   let saving: Promise<void> = Promise.resolve();
   let updates = 0;
@@ -109,12 +111,16 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
       const inheritsWrites = !endedCleanly && (stored !== undefined || hasPromised);
       if (inheritsWrites)
         log.info(
-          { waitMs: INHERITED_WRITES_MS },
+          { waitMs: inheritedWritesMs(stored, enforcesClusters) },
           "the process before was killed: nothing is acknowledged until its writes are over",
         );
-      routes.enter({ kind: "started", stored, inheritsWrites });
+      routes.enter({ kind: "started", stored, inheritsWrites, enforcesClusters });
     },
-    capabilities: [FREEZE, ...(ROUTE.delta === undefined ? [] : [ROUTE.delta.capability])],
+    capabilities: [
+      FREEZE,
+      ...(enforcesClusters ? [CLUSTERS] : []),
+      ...(ROUTE.delta === undefined ? [] : [ROUTE.delta.capability]),
+    ],
     take(update: UpdateMessage, answersTo: Answers) {
       const version = update.resource?.version;
       const read = readUpdate(update, routes.state.inForce, deps.pod.namespace);

@@ -26,6 +26,14 @@ export interface Session extends EnforcedRoutes {
   beginHold(namespace: string): () => void;
 }
 
+export interface ClusterSession extends EnforcedRoutes {
+  /**
+   * Counts a connection to a server (host:port) of a divided cluster as in flight until the returned function is called. Until
+   * then a snapshot that takes the server away from the subset is not acknowledged.
+   */
+  beginEgress(server: string): () => void;
+}
+
 /** @throws StatusError ServiceUnavailable without a snapshot */
 export function enforcedNow({ current }: Pick<Session, "current">): Enforced {
   if (current === undefined)
@@ -36,7 +44,7 @@ export function enforcedNow({ current }: Pick<Session, "current">): Enforced {
 /** Tells the manager the last value of one kind of report. Equal values are ignored. */
 export type Report = <K extends keyof Reports>(kind: K, value: Reports[K]) => void;
 
-export interface ManagerSession extends Session, Runnable {
+export interface ManagerSession extends Session, ClusterSession, Runnable {
   readonly policies: Policies;
   readonly peers: Peers;
   readonly report: Report;

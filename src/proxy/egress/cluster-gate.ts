@@ -1,0 +1,114 @@
+// Who may open a tunnel to another cluster that the app divides. Invariants: a byte goes there only while this pod's subset owns
+// the cluster, and while the API server at home accepts this pod; a tunnel that began before its server was a divided cluster's
+// ends when it becomes one.
+import { onAbort } from "../../base/abort.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { accessTo, type ClusterRoute, clusterAt, mayReach } from "../../mesh/ownership/clusters.ts";
+import { subsetText } from "../../mesh/ownership/words.ts";
+import type { EgressTarget } from "../../policy/policy-request.ts";
+import { type HomeProof, PROOF_MS } from "../home/home-proof.ts";
+import type { ClusterSession } from "../session/session.ts";
+import { EgressError } from "./egress-error.ts";
+import { createServerUses } from "./server-uses.ts";
+import type { Visit } from "./visits.ts";
+
+export interface ClusterGateDeps {
+  readonly session: ClusterSession;
+  readonly home: Pick<HomeProof, "leftMs" | "authorization">;
+  /** `closedFor` is set while a leader's writes are held back, since its lock has got another name. */
+  readonly lock: { readonly closedFor: string | undefined };
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface Passage {
+  readonly visit: Visit;
+  readonly server: string;
+  /** Name of the divided cluster that has had the server from the beginning; undefined: none had it. */
+  readonly cluster: string | undefined;
+}
+
+export type ClusterGate = ReturnType<typeof createClusterGate>;
+
+export function createClusterGate({ session, home, lock, clock, log }: ClusterGateDeps) {
+  const passages = new Set<Passage>();
+  const uses = createServerUses(session, clock);
+  let isWatchingHome = false;
+
+  const cut = ({ visit, server, cluster }: Passage, why: string) => {
+    log.warn({ cluster, server, why }, "tunnel to a cluster cut");
+    visit.over();
+  };
+  const clusterOf = (server: string) => session.current && clusterAt(session.current.snapshot, server);
+  const mayPass = (server: string) =>
+    session.current !== undefined &&
+    mayReach(session.current.snapshot, server) &&
+    lock.closedFor === undefined &&
+    home.leftMs() > 0;
+
+  session.onChange(({ snapshot }, before) => {
+    const isOtherSubset = before !== undefined && before.snapshot.subset !== snapshot.subset;
+    for (const passage of [...passages]) {
+      const { server, cluster } = passage;
+      const isUnjudged = cluster === undefined && clusterAt(snapshot, server) !== undefined;
+      const mayLeadNoMore = isOtherSubset && cluster !== undefined;
+      if (isUnjudged || mayLeadNoMore || !mayReach(snapshot, server))
+        cut(passage, "its cluster or this pod belongs to another subset now");
+    }
+  });
+
+  const watchHome = () => {
+    const judged = [...passages].filter(({ cluster }) => cluster !== undefined);
+    const leftMs = home.leftMs();
+    isWatchingHome = judged.length > 0 && leftMs > 0;
+    if (isWatchingHome) clock.after(leftMs, watchHome);
+    else for (const passage of judged) cut(passage, "the API server at home has not accepted this pod lately");
+  };
+
+  return {
+    /**
+     * Counts the tunnel as a use of its server. Returns a test that each chunk of bytes for the server has to pass, if a divided
+     * cluster has the server; else undefined.
+     * @throws EgressError if the pod may not write there now
+     */
+    enter({ host, port }: Pick<EgressTarget, "host" | "port">, visit: Visit): (() => boolean) | undefined {
+      const server = serverText(host, port);
+      const cluster = clusterOf(server);
+      if (cluster !== undefined) admitTo(cluster);
+      const passage: Passage = { visit, server, cluster: cluster?.name };
+      passages.add(passage);
+      uses.begin(server);
+      onAbort(visit.signal, () => {
+        passages.delete(passage);
+        uses.ended(server, visit.hasSent, clusterOf(server)?.drainMs);
+      });
+      if (cluster === undefined) return undefined;
+      if (!isWatchingHome) watchHome();
+      return () => mayPass(server);
+    },
+    /** True if a divided cluster has the server. */
+    isCluster: ({ host, port }: Pick<EgressTarget, "host" | "port">): boolean => clusterOf(serverText(host, port)) !== undefined,
+  };
+
+  /** @throws EgressError */
+  function admitTo(cluster: ClusterRoute): void {
+    const name = `cluster ${JSON.stringify(cluster.name)}`;
+    const refuse = (result: "not-owned" | "moving" | "unproven", why: string) =>
+      new EgressError(result, `ctrlmesh egress: ${name} ${why}`, result === "not-owned" ? {} : { retryAfterSeconds: 1 });
+    const access = accessTo(cluster, session.current?.snapshot.subset ?? "");
+    if (access === "other-subset") throw refuse("not-owned", `belongs to ${subsetText(cluster.owner)}`);
+    if (access === "moving") throw refuse("moving", "moves to this subset, and another pod may still write there");
+    if (lock.closedFor !== undefined) throw refuse("moving", `is closed until this pod leads by its lock ${lock.closedFor}`);
+    if (home.leftMs() > 0) return;
+    const why =
+      home.authorization === undefined
+        ? "is closed: the API server at home has not accepted a token of this pod yet, so send it a request first"
+        : `is closed: the API server at home has not accepted this pod for ${PROOF_MS / 1_000} s, so it may have been removed`;
+    throw refuse("unproven", why);
+  }
+}
+
+function serverText(host: string, port: number): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}

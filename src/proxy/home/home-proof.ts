@@ -1,0 +1,50 @@
+// Whether the API server at home still accepts this pod. A pod that was removed by force keeps running, and other clusters
+// accept its credentials for as long as they like. The API server at home refuses the token of a removed pod. Invariant: a
+// proof is an answer to a request with a token that is bound to this pod, and counts from when the request was sent.
+import { z } from "zod";
+import type { Clock } from "../../base/clock.ts";
+import { tryParseJson } from "../../base/json.ts";
+
+/** How long a proof counts, in milliseconds. Together with the API server's cache of tokens (10 s), the manager waits for it. */
+export const PROOF_MS = 8_000;
+
+const CLAIMS = z.object({ "kubernetes.io": z.object({ pod: z.object({ uid: z.string() }) }) });
+
+export type HomeProof = ReturnType<typeof createHomeProof>;
+
+export function createHomeProof(podUid: string, clock: Pick<Clock, "monotonicMs" | "now">) {
+  // Both clocks: one of them may stand still while the machine is suspended.
+  let proven = { monotonicMs: Number.NEGATIVE_INFINITY, nowMs: Number.NEGATIVE_INFINITY };
+  let bound: string | undefined;
+  let read: { readonly header: string; readonly isBound: boolean } | undefined;
+  const isBound = (header: string): boolean => {
+    if (read?.header !== header) read = { header, isBound: uidIn(header) === podUid && podUid !== "" };
+    return read.isBound;
+  };
+  return {
+    /** The time of a request that is about to be sent. */
+    mark: () => ({ monotonicMs: clock.monotonicMs(), nowMs: clock.now() }),
+    /** Takes note of a successful answer. @param header the request's Authorization */
+    answered(header: string | undefined, sent: { readonly monotonicMs: number; readonly nowMs: number }): void {
+      if (header === undefined || !isBound(header)) return;
+      bound = header;
+      if (sent.monotonicMs > proven.monotonicMs) proven = sent;
+    },
+    /** Milliseconds for which the last proof still counts; not positive: it does not. */
+    leftMs(): number {
+      const ages = [clock.monotonicMs() - proven.monotonicMs, Math.abs(clock.now() - proven.nowMs)];
+      return PROOF_MS - Math.max(...ages);
+    },
+    /** The last accepted Authorization that is bound to this pod; undefined before the first. */
+    get authorization(): string | undefined {
+      return bound;
+    },
+  };
+}
+
+/** The token is only decoded: the API server, which has accepted it, has checked its signature. */
+function uidIn(header: string): string | undefined {
+  const [, payload = ""] = /^Bearer [^.\s]+\.([^.\s]+)\.[^.\s]*$/i.exec(header) ?? [];
+  const { data } = CLAIMS.safeParse(tryParseJson(Buffer.from(payload, "base64url")));
+  return data?.["kubernetes.io"].pod.uid;
+}

@@ -8,6 +8,7 @@ import { faultInjectionKind } from "./fault-injection.ts";
 import { MAX_INT32 } from "./fields.ts";
 import type { KindDefinition } from "./kind.ts";
 import { managerStateKind } from "./manager-state.ts";
+import { meshClusterKind } from "./mesh-cluster.ts";
 import { ownershipSliceKind } from "./ownership-slice.ts";
 import { shardingConfigKind } from "./sharding-config.ts";
 import { trafficPolicyKind } from "./traffic-policy.ts";
@@ -21,6 +22,7 @@ export const KINDS = {
   FaultInjection: faultInjectionKind,
   ManagerState: managerStateKind,
   OwnershipSlice: ownershipSliceKind,
+  MeshCluster: meshClusterKind,
 } as const satisfies Record<string, KindDefinition>;
 
 export type KindName = keyof typeof KINDS;

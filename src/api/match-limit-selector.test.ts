@@ -7,7 +7,7 @@ const problems = (selector: unknown) => {
   return result.ok ? [] : result.problems.map(formatProblem);
 };
 const resources = [{ apiGroups: ["apps"], resources: ["deployments"] }];
-const ONE_OF = "exactly one of namespaceSelector, objectSelector and namespaceRegex must be set";
+const ONE_OF = "exactly one of namespaceSelector, objectSelector, namespaceRegex, clusters and clusterSelector must be set";
 
 describe("match limit selector", () => {
   it("accepts each of the three selectors alone", () => {

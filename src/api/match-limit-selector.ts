@@ -1,12 +1,18 @@
-// A term in the rules of a VirtualApp: namespaces by labels or by name, or objects by labels. Invariant:
-// exactly one of the three is set; the CEL rules and the check here both enforce it.
+// A term in the rules of a VirtualApp: namespaces by labels or by name, objects by labels, or other clusters. Invariant:
+// exactly one of these is set; the CEL rules and the check here both enforce it.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { celRules } from "./extensions.ts";
 import { labelSelectorSchema } from "./label-selector.ts";
+import { dnsSubdomainSchema } from "./names.ts";
 import { MAX_REGEX_LENGTH, regexSchema, slowPart } from "./regex.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, itemsOf, withRules } from "./rule.ts";
+
+const SELECTORS = ["namespaceSelector", "objectSelector", "namespaceRegex", "clusters", "clusterSelector"] as const;
+const ONE_OF = `${SELECTORS.slice(0, -1).join(", ")} and ${SELECTORS.at(-1)}`;
+const WHOLE_CLUSTERS = "a subset owns whole clusters: remove resources, or write the clusters into a term of their own";
+const MAX_NAMED_CLUSTERS = 64;
 
 export const matchLimitSelectorSchema = withRules(
   z
@@ -20,6 +26,12 @@ export const matchLimitSelectorSchema = withRules(
       namespaceRegex: optional(withRules(regexSchema, slowProblems)).describe(
         "Matches namespaces by name: a regular expression in RE2 syntax, without word boundaries and without counted repetitions of what may be empty. It may match anywhere in the name, so anchor it with ^ and $.",
       ),
+      clusters: optional(z.array(dnsSubdomainSchema).min(1).max(MAX_NAMED_CLUSTERS)).describe(
+        "Matches other clusters by the names of their MeshClusters, which the subset owns whole. Not in globalLimits.",
+      ),
+      clusterSelector: optional(labelSelectorSchema).describe(
+        "Matches other clusters by the labels of their MeshClusters. An empty selector matches every MeshCluster of the namespace. Not in globalLimits.",
+      ),
       resources: optional(z.array(resourceMatchSchema).max(32)).describe(
         "Resources that this term applies to. The default is all. Required with objectSelector.",
       ),
@@ -27,17 +39,22 @@ export const matchLimitSelectorSchema = withRules(
     .meta(
       celRules(
         {
-          rule: "[has(self.namespaceSelector), has(self.objectSelector), has(self.namespaceRegex)].exists_one(x, x)",
-          message: "exactly one of namespaceSelector, objectSelector and namespaceRegex must be set",
+          rule: "[has(self.namespaceSelector), has(self.objectSelector), has(self.namespaceRegex), has(self.clusters), has(self.clusterSelector)].exists_one(x, x)",
+          message: `exactly one of ${ONE_OF} must be set`,
         },
         {
           rule: "!has(self.objectSelector) || has(self.resources) && self.resources.size() > 0",
           message: "objectSelector needs resources, which list the kinds of the objects",
         },
+        {
+          rule: "!has(self.resources) || !has(self.clusters) && !has(self.clusterSelector)",
+          message: WHOLE_CLUSTERS,
+        },
       ),
     ),
   oneSelectorRule,
   objectResourcesRule,
+  wholeClustersRule,
 );
 
 export type MatchLimitSelector = Immutable<z.output<typeof matchLimitSelectorSchema>>;
@@ -51,8 +68,6 @@ function* slowProblems(pattern: unknown): Iterable<Finding> {
   yield { path: [], value: pattern, message };
 }
 
-const SELECTORS = ["namespaceSelector", "objectSelector", "namespaceRegex"] as const;
-
 function* oneSelectorRule(value: unknown): Iterable<Finding> {
   const fields = fieldsOf(value);
   const set = SELECTORS.filter((name) => fields[name] !== undefined);
@@ -60,7 +75,7 @@ function* oneSelectorRule(value: unknown): Iterable<Finding> {
   // A misspelt selector is already refused as an unknown field.
   if (set.length === 0 && Object.keys(fields).some((name) => name !== "resources")) return;
   const found = set.length === 0 ? "none is set" : `${set.join(" and ")} are set`;
-  yield { path: [], message: `exactly one of namespaceSelector, objectSelector and namespaceRegex must be set; ${found}` };
+  yield { path: [], message: `exactly one of ${ONE_OF} must be set; ${found}` };
 }
 
 function* objectResourcesRule(value: unknown): Iterable<Finding> {
@@ -68,4 +83,10 @@ function* objectResourcesRule(value: unknown): Iterable<Finding> {
   if (objectSelector !== undefined && itemsOf(resources).length === 0) {
     yield { path: ["resources"], message: "required: objectSelector needs resources, which list the kinds of the objects" };
   }
+}
+
+function* wholeClustersRule(value: unknown): Iterable<Finding> {
+  const { clusters, clusterSelector, resources } = fieldsOf(value);
+  if (resources !== undefined && (clusters !== undefined || clusterSelector !== undefined))
+    yield { path: ["resources"], message: WHOLE_CLUSTERS };
 }

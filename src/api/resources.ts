@@ -4,6 +4,7 @@ import { type CircuitBreaker, circuitBreakerKind } from "./circuit-breaker.ts";
 import { type FaultInjection, faultInjectionKind } from "./fault-injection.ts";
 import { resourceOf } from "./kind.ts";
 import { type ManagerState, managerStateKind } from "./manager-state.ts";
+import { type MeshCluster, meshClusterKind } from "./mesh-cluster.ts";
 import { type OwnershipSlice, ownershipSliceKind } from "./ownership-slice.ts";
 import { type ShardingConfig, shardingConfigKind } from "./sharding-config.ts";
 import { type TrafficPolicy, trafficPolicyKind } from "./traffic-policy.ts";
@@ -15,4 +16,5 @@ export const TRAFFIC_POLICIES: Resource<TrafficPolicy> = resourceOf(trafficPolic
 export const CIRCUIT_BREAKERS: Resource<CircuitBreaker> = resourceOf(circuitBreakerKind);
 export const FAULT_INJECTIONS: Resource<FaultInjection> = resourceOf(faultInjectionKind);
 export const MANAGER_STATES: Resource<ManagerState> = resourceOf(managerStateKind);
+export const MESH_CLUSTERS: Resource<MeshCluster> = resourceOf(meshClusterKind);
 export const OWNERSHIP_SLICES: Resource<OwnershipSlice> = resourceOf(ownershipSliceKind);

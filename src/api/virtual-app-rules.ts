@@ -50,6 +50,19 @@ export function* specRules(spec: unknown): Iterable<Finding> {
   yield* lockLengths(spec);
   yield* negatableSelectors(spec);
   yield* mixedPartitions(spec);
+  yield* limitedClusters(spec);
+}
+
+function* limitedClusters(spec: unknown): Iterable<Finding> {
+  for (const [index, limit] of itemsOf(fieldAt(spec, "route", "globalLimits")).entries()) {
+    for (const field of ["clusters", "clusterSelector"]) {
+      if (fieldAt(limit, field) === undefined) continue;
+      yield {
+        path: ["route", "globalLimits", index, field],
+        message: "limits are about namespaces and objects: name clusters in spec.route.subRules",
+      };
+    }
+  }
 }
 
 function* ruleReferences(spec: unknown): Iterable<Finding> {

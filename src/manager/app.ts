@@ -23,6 +23,8 @@ import { createApps, type Source } from "./apps/app.ts";
 import { createCompiler } from "./apps/compile/compiler.ts";
 import { createExpressionMatcher } from "./apps/compile/expression-matcher.ts";
 import { createPublishedPlans } from "./apps/published-plans.ts";
+import { addClustersController } from "./clusters/add.ts";
+import { createKnownClusters } from "./clusters/known-clusters.ts";
 import type { ManagerConfig } from "./config.ts";
 import { createReplicaLeadership, LEASE_NAME, type ReplicaLeadership } from "./context/leadership.ts";
 import { createPodHistory, recordPods } from "./facts/pod-history.ts";
@@ -126,15 +128,31 @@ async function createBase(config: ManagerConfig) {
   const observed = createManagerMetrics({ metricsRegistry });
   const registry = createProxyRegistry({ log, clock, onRouteAcked: observed.snapshotAcknowledged });
   const metrics = createControllerMetrics(metricsRegistry);
+  const clusters = createKnownClusters(informers);
   const compile = createCompiler({ matchExpressions: createExpressionMatcher(), clock });
-  return { config, log, clock, random, client, informers, sources, apps, compile, registry, observed, metrics, metricsRegistry };
+  return {
+    config,
+    log,
+    clock,
+    random,
+    client,
+    informers,
+    sources,
+    apps,
+    clusters,
+    compile,
+    registry,
+    observed,
+    metrics,
+    metricsRegistry,
+  };
 }
 
 /** Every replica watches pods, so that a new leader knows which pods were removed just before. */
-function createPodWatches({ config, informers, apps, registry, clock, log }: Base) {
+function createPodWatches({ config, informers, apps, clusters, registry, clock, log }: Base) {
   const pods = createPodWatch({ informers, apps, log });
   const followed = createPodWatch({ informers, apps, log });
-  const past = createPodHistory({ clock, tokenCacheMs: config.apiServerTokenCacheMs });
+  const past = createPodHistory({ clock, tokenCacheMs: config.apiServerTokenCacheMs, longestDrainMs: clusters.longestDrainMs });
   const endFollowing = past.follow(followed);
   recordPods(pods, past, registry);
   return {
@@ -238,6 +256,7 @@ function createControllers(
     addLabelsController({ ...base, families, states: labels, perSecond: config.labelsPerSecond }),
     addPoliciesController({ ...base, pods, events }),
     addPeersController({ ...base, pods }),
+    addClustersController({ ...base, plans }),
     addSlicesController({ ...base, events, plans, isOn: config.ownershipSlices }),
   ];
   return { states, all: [...apps, ...others, states, ...trust, ...configurations] };

@@ -40,6 +40,8 @@ const RARE: Readonly<Record<string, string>> = {
   "get ctrlmesh.kruise.io/trafficpolicies": "the same",
   "get ctrlmesh.kusionstack.io/circuitbreakers": "the same",
   "get ctrlmesh.kusionstack.io/faultinjections": "the same",
+  "get ctrlmesh.kruise.io/meshclusters": "the same",
+  "patch ctrlmesh.kruise.io/meshclusters/status": "with a MeshCluster: test/e2e/clusters.test.ts",
   "get ctrlmesh.kruise.io/managerstates": "after another replica was faster",
   "delete ctrlmesh.kruise.io/ownershipslices": "when two slices fit into one, or an app is disabled",
   "get apps/replicasets/scale": "when a workload has fewer pods than before for some seconds",

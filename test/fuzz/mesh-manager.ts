@@ -76,6 +76,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     past,
     namespaces,
     registry,
+    clusters: { routes: () => [] },
     services: { list: () => undefined, forget: () => undefined },
     replicaSets: { list: () => undefined, forget: () => undefined },
     labels: createLabelStates(new Map()),

@@ -12,6 +12,7 @@ import { NAMESPACES, PODS } from "../../src/kube/client/resources.ts";
 import { addAppController } from "../../src/manager/app-controller/add.ts";
 import { createApps } from "../../src/manager/apps/app.ts";
 import { createCompiler } from "../../src/manager/apps/compile/compiler.ts";
+import { createKnownClusters } from "../../src/manager/clusters/known-clusters.ts";
 import { createPodHistory, recordPods } from "../../src/manager/facts/pod-history.ts";
 import { createPodWatch } from "../../src/manager/facts/pod-watch.ts";
 import { createLabelStates } from "../../src/manager/labels/label-state.ts";
@@ -101,6 +102,7 @@ export async function largeWorld({ shards, namespaces, families }: LargeWorldOpt
   const controller = addAppController(source, {
     client,
     informers,
+    clusters: createKnownClusters(informers),
     pods,
     clock,
     log,

@@ -1,17 +1,21 @@
 // What the controller of a source kind watches: its objects, the pods of their namespaces, the metadata of
 // all namespaces, the entries of the injecting webhook, and the reports of proxies. Each source kind has a
 // controller of its own.
+import { isDeepStrictEqual } from "node:util";
+import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, type Pod, REPLICA_SETS, SERVICES } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { anyOf, type Controller, changed, controllerOf, generationChanged } from "../../runtime/controller.ts";
 import { parseRequest, type Request } from "../../runtime/reconciler.ts";
+import type { Change } from "../../runtime/store.ts";
 import { MUTATING_SELECTOR } from "../admission/configuration/configurations.ts";
 import { createInjectionReady, type InjectionReadyOptions } from "../admission/configuration/injection-ready.ts";
 import type { App, Source } from "../apps/app.ts";
 import type { Compile } from "../apps/compile/compiler.ts";
 import { routesChanged } from "../apps/namespace-log.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
+import type { KnownClusters } from "../clusters/known-clusters.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { appPods, isPodOf, podViewIn } from "../facts/app-pods.ts";
 import { createKindWatch } from "../facts/kind-watch.ts";
@@ -42,6 +46,7 @@ interface AppControllerOptions
   readonly compile: Compile;
   readonly observed: ManagerMetrics;
   readonly plans?: PublishedPlans | undefined;
+  readonly clusters: KnownClusters;
 }
 
 export function addAppController(source: Source, options: AppControllerOptions): Controller {
@@ -53,6 +58,8 @@ export function addAppController(source: Source, options: AppControllerOptions):
   const refs = (list: readonly App[]) => list.map(({ ref }) => ref);
   const mutating = webhooks && informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR);
   const injection = mutating && createInjectionReady({ ...options, ...webhooks, mutating });
+
+  const dividing = (namespace?: string) => refs(appsIn(namespace).filter(({ spec }) => spec?.clusterOwner !== undefined));
 
   // A deleted app is in no list any more. An object may leave one app and join another one.
   const refsOf = (object: KubeObject) => {
@@ -93,6 +100,12 @@ export function addAppController(source: Source, options: AppControllerOptions):
     .on(options.labels.onChange, (of) =>
       refs(appsIn().filter(({ spec }) => spec?.labelled?.some((each) => resourceName(each) === resourceName(of)) === true)),
     )
+    // Not a watch of the controller: apps that divide no cluster do not wait for the list of MeshClusters.
+    .on(options.clusters.onChange, (change) => (concernsApps(change) ? dividing(change.object.metadata.namespace) : []))
+    .on<void>(
+      (listener) => void options.clusters.synced.then(() => listener()),
+      () => dividing(),
+    )
     .on(past.onOver, (namespace) => refs(appsIn(namespace)))
     .on(pods.onListed, (namespace) => refs(appsIn(namespace)))
     .on(pods.onChange, (change) => {
@@ -120,4 +133,11 @@ export function addAppController(source: Source, options: AppControllerOptions):
     );
 
   return controller;
+}
+
+/** A status changes no plan. */
+function concernsApps(change: Change<MeshCluster>): boolean {
+  if (change.type !== "updated") return true;
+  const inputsOf = ({ spec, metadata: { labels, deletionTimestamp } }: MeshCluster) => [spec, labels, deletionTimestamp];
+  return !isDeepStrictEqual(inputsOf(change.object), inputsOf(change.previous));
 }

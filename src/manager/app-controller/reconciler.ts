@@ -20,6 +20,7 @@ import type { InjectionReady } from "../admission/configuration/injection-ready.
 import { type App, type Apps, isHeld, isLive, type PodSelection, type Source } from "../apps/app.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
 import { createRoutes, type RoutesOptions } from "../apps/routes.ts";
+import type { KnownClusters } from "../clusters/known-clusters.ts";
 import { appPods, appsIn, type PodView, podViewIn } from "../facts/app-pods.ts";
 import type { KindWatch } from "../facts/kind-watch.ts";
 import type { GonePod, PastOfPods } from "../facts/pod-history.ts";
@@ -47,6 +48,7 @@ type AppReconcilerOptions = RoutesOptions &
     readonly past: PastOfPods;
     readonly namespaces: Pick<Store<KubeObject>, "get">;
     readonly registry: ProxyRegistry;
+    readonly clusters: Pick<KnownClusters, "routes">;
     readonly injection?: InjectionReady | undefined;
     readonly services: KindWatch<Service>;
     readonly replicaSets: KindWatch<ReplicaSet>;
@@ -88,11 +90,14 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     return issue.version;
   }
 
-  /** Returns undefined until the pods are known: nothing is granted, and their list queues the app again. */
+  /** Returns undefined until the pods, and the clusters that the app divides, are known: nothing is granted, and their list queues the app again. */
   function publish({ app, selection, bySpec }: AcceptedApp): PublishedRoutes | undefined {
     const { namespace, name } = app.ref;
     const listed = pods.list(namespace);
     if (listed === undefined) return undefined;
+    const clusterOwner = bySpec && app.spec?.clusterOwner;
+    const clusters = clusterOwner && options.clusters.routes(namespace, clusterOwner);
+    if (clusterOwner !== undefined && clusters === undefined) return undefined;
     const isFirstServed = acceptance.isFirstServed(app);
     const view = podViewIn(namespace, {
       apps,
@@ -106,6 +111,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
       pods: ownPods,
       factsOf: registry.facts,
       gone: goneAppPods(selection, past.gone(namespace), isFirstServed, view),
+      goneAbroad: goneAppPods(selection, past.goneAbroad(namespace), isFirstServed, view),
     };
     const plan =
       bySpec === undefined || app.spec === undefined
@@ -119,6 +125,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
             ...app.spec,
             ...common,
             bySpec,
+            clusters,
             ownersHashes: statuses.previous(app)?.ownersHashes,
             isYoung: youngAt(namespaces, clock.now()),
           });

@@ -12,7 +12,7 @@ import type { SourceWords } from "../../mesh/ownership/words.ts";
 import { hasFinalizer } from "../../runtime/finalizer.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { Change } from "../../runtime/store.ts";
-import type { RouteSpec } from "./compile/route-spec.ts";
+import type { ClusterFacts, RouteSpec } from "./compile/route-spec.ts";
 import { APPS_SHARE, beyondShare } from "./namespace-share.ts";
 
 /** Names one app. The label of injected pods has the name alone, so webhooks keep it unique among kinds. */
@@ -57,6 +57,8 @@ export interface AppSpec extends PlannedSpec {
   /** The resources whose objects are to be labelled; absent: none. */
   readonly labelled?: readonly GroupResource[];
   route(): RouteSpec;
+  /** The subset that owns another cluster; absent: the app divides no other cluster. */
+  clusterOwner?(cluster: ClusterFacts): string;
   /** What the status of this kind says in addition to that of every app. */
   describe?(counts: AppCounts): Description;
 }

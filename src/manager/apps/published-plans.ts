@@ -5,7 +5,7 @@ import type { AppPlan } from "../../mesh/handover/plan-app.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 
 /** What a plan says about owners. */
-export type OwnershipPlan = Pick<AppPlan, "desired" | "subsets" | "rules" | "digest" | "waits">;
+export type OwnershipPlan = Pick<AppPlan, "desired" | "subsets" | "rules" | "digest" | "waits" | "clusterWaits">;
 
 export interface PublishedPlan {
   readonly plan: OwnershipPlan;
@@ -42,6 +42,8 @@ function isSame(a: OwnershipPlan, b: OwnershipPlan): boolean {
   return a.digest === b.digest && isDeepStrictEqual(waitsOf(a), waitsOf(b));
 }
 
-function waitsOf({ waits }: OwnershipPlan): unknown {
-  return waits.map(({ subset, cause, to, namespaces }) => [subset, cause, to, namespaces.length]);
+function waitsOf({ waits, clusterWaits = [] }: OwnershipPlan): unknown {
+  const abroad = clusterWaits.map(({ podName, cause, clusters }) => [podName, cause, clusters]);
+  const home = waits.map(({ subset, cause, to, namespaces }) => [subset, cause, to, namespaces.length]);
+  return [home, abroad];
 }

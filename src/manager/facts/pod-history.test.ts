@@ -189,3 +189,51 @@ describe("a pod that is older than this manager's leadership", () => {
     expect([history.isStatusLate(named("shop", "a")), history.mayHaveEarlierRoutes(named("shop", "a"))]).toEqual([true, true]);
   });
 });
+
+describe("in an app that divides other clusters", () => {
+  const DRAIN_MS = 60_000;
+  const ABROAD_MS = GRACE_MS + 8_000 + DRAIN_MS;
+  const setUpAbroad = (drainMs = DRAIN_MS) => {
+    const clock = createFakeClock();
+    const history = createPodHistory({ clock, tokenCacheMs: 10_000, longestDrainMs: () => drainMs });
+    const names = () => history.goneAbroad("shop").map((each) => each.pod?.metadata.name ?? "unknown");
+    return { clock, history, names };
+  };
+
+  it("a pod that was removed by force counts until its proxy lets nothing pass and the last request is over", async () => {
+    const { clock, history, names } = setUpAbroad();
+    history.removed(pod("a"), facts);
+    await clock.advance(GRACE_MS);
+    expect([history.gone("shop"), names()]).toEqual([[], ["a"]]);
+    await clock.advance(ABROAD_MS - GRACE_MS - 1);
+    expect(names()).toEqual(["a"]);
+    await clock.advance(1);
+    expect(names()).toEqual([]);
+  });
+
+  it("a pod whose containers have ended counts until its last request is over, and its removal then changes nothing", async () => {
+    const { clock, history, names } = setUpAbroad();
+    const ended = pod("a", { phase: "Succeeded", containerStatuses: [container({ terminated: {} })] });
+    history.ended(ended, facts);
+    history.removed(ended, undefined);
+    expect([history.gone("shop"), names()]).toEqual([[], ["a"]]);
+    await clock.advance(DRAIN_MS);
+    expect(names()).toEqual([]);
+  });
+
+  it("a new leader does not know for as long which pods were removed", async () => {
+    const { clock, history, names } = setUpAbroad();
+    history.listed("shop", [pod("a")]);
+    await clock.advance(ABROAD_MS - 1);
+    expect(names()).toEqual(["unknown"]);
+    await clock.advance(1);
+    expect(names()).toEqual([]);
+  });
+
+  it("in a namespace without clusters no pod counts", () => {
+    const { history, names } = setUpAbroad(0);
+    history.removed(pod("a"), facts);
+    history.listed("shop", []);
+    expect(names()).toEqual([]);
+  });
+});

@@ -15,6 +15,8 @@ import type { PodWatch } from "./pod-watch.ts";
 
 /** Time for the API server to see the removal, and to end a request that it has just accepted. */
 const MARGIN_MS = 2_000;
+/** How long the proxy of a removed pod still lets it write in other clusters: PROOF_MS in src/proxy/home/home-proof.ts. */
+const HOME_PROOF_MS = 8_000;
 /** A kubelet writes a changed status immediately, and again within 10 s if that failed. */
 const STATUS_LAG_MS = 30_000;
 
@@ -28,12 +30,14 @@ export interface GonePod {
 export type PodHistory = ReturnType<typeof createPodHistory>;
 
 /** What reconcilers read. */
-export type PastOfPods = Pick<PodHistory, "gone" | "mayHaveEarlierRoutes" | "isStatusLate">;
+export type PastOfPods = Pick<PodHistory, "gone" | "goneAbroad" | "mayHaveEarlierRoutes" | "isStatusLate">;
 
 interface PodHistoryOptions {
   readonly clock: Clock;
   /** How long kube-apiserver accepts a token that it has found valid. The grace time is 2 s longer. */
   readonly tokenCacheMs: number;
+  /** How long the last request of a pod may run in another cluster; 0 (the default): its app divides none. */
+  readonly longestDrainMs?: (namespace: string) => number;
 }
 
 interface Listed {
@@ -41,9 +45,9 @@ interface Listed {
   isStatusLate: boolean;
 }
 
-export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions) {
+export function createPodHistory({ clock, tokenCacheMs, longestDrainMs = () => 0 }: PodHistoryOptions) {
   const graceMs = tokenCacheMs + MARGIN_MS;
-  const gone = new Map<string, Set<GonePod>>();
+  const [gone, abroad] = [new Map<string, Set<GonePod>>(), new Map<string, Set<GonePod>>()];
   const sinceMs = new Map<string, number>();
   const followed = new Map<string, readonly Pod[]>();
   const listed = new Map<string, Listed>();
@@ -52,17 +56,26 @@ export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions) {
   const over = (namespace: string) => {
     for (const handler of overHandlers) handler(namespace);
   };
-  const keep = (namespace: string, entry: GonePod, forMs: number) => {
-    const own = gone.get(namespace) ?? new Set();
-    gone.set(namespace, own.add(entry));
+  const keep = (kept: typeof gone, namespace: string, entry: GonePod, forMs: number) => {
+    if (forMs <= 0) return;
+    const own = kept.get(namespace) ?? new Set();
+    kept.set(namespace, own.add(entry));
     clock.after(forMs, () => {
       own.delete(entry);
-      if (own.size === 0) gone.delete(namespace);
+      if (own.size === 0) kept.delete(namespace);
       over(namespace);
     });
   };
+  /** How long a pod that was removed by force may write in other clusters; 0 if no app divides any. */
+  const abroadMs = (namespace: string) => {
+    const drainMs = longestDrainMs(namespace);
+    return drainMs === 0 ? 0 : graceMs + HOME_PROOF_MS + drainMs;
+  };
   const removed = (pod: Pod, facts: ProxyFacts | undefined) => {
-    if (!isHarmless(pod, facts)) keep(pod.metadata.namespace ?? "", { pod, facts }, graceMs);
+    const { namespace = "" } = pod.metadata;
+    if (isHarmless(pod, facts)) return;
+    keep(gone, namespace, { pod, facts }, graceMs);
+    keep(abroad, namespace, { pod, facts }, abroadMs(namespace));
   };
   const startAge = (namespace: string) => {
     if (!sinceMs.has(namespace)) sinceMs.set(namespace, clock.monotonicMs());
@@ -80,6 +93,13 @@ export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions) {
   return {
     /** The removed pods that may still write. */
     gone: (namespace: string): readonly GonePod[] => [...(gone.get(namespace) ?? [])],
+    /** The removed and ended pods whose requests may still run in other clusters. */
+    goneAbroad: (namespace: string): readonly GonePod[] => [...(abroad.get(namespace) ?? [])],
+    /** All containers of the pod have ended, as its kubelet has just reported: its last requests may still run. */
+    ended(pod: Pod, facts: ProxyFacts | undefined): void {
+      const { namespace = "" } = pod.metadata;
+      keep(abroad, namespace, { pod, facts }, longestDrainMs(namespace));
+    },
     mayHaveEarlierRoutes: (pod: Pod) => listedWith(pod) !== undefined,
     isStatusLate: (pod: Pod) => listedWith(pod)?.isStatusLate ?? false,
     removed,
@@ -90,8 +110,9 @@ export function createPodHistory({ clock, tokenCacheMs }: PodHistoryOptions) {
       followed.delete(namespace);
       startAge(namespace);
       const ageMs = clock.monotonicMs() - (sinceMs.get(namespace) ?? 0);
-      const leftMs = graceMs - ageMs;
-      if (leftMs > 0) keep(namespace, { pod: undefined, facts: undefined }, leftMs);
+      const unknown = { pod: undefined, facts: undefined };
+      keep(gone, namespace, unknown, graceMs - ageMs);
+      keep(abroad, namespace, unknown, abroadMs(namespace) - ageMs);
       const entry = { uids, isStatusLate: true };
       listed.set(namespace, entry);
       clock.after(STATUS_LAG_MS, () => {
@@ -136,12 +157,20 @@ function isUnscheduled({ spec, status }: Pod): boolean {
 export function recordPods(
   pods: PodWatch,
   history: PodHistory,
-  registry: { readonly pods: Iterable<PodKey>; forget(pod: PodKey): ProxyFacts | undefined },
+  registry: {
+    readonly pods: Iterable<PodKey>;
+    facts(pod: PodKey): ProxyFacts | undefined;
+    forget(pod: PodKey): ProxyFacts | undefined;
+  },
 ): void {
   pods.onListed((namespace) => history.listed(namespace, pods.list(namespace) ?? []));
-  pods.onChange(({ type, object }) => {
-    if (type !== "deleted") return;
+  pods.onChange((change) => {
+    const { type, object } = change;
     const { namespace = "", name = "" } = object.metadata;
+    if (type === "updated" && hasEnded(object) && !hasEnded(change.previous)) {
+      history.ended(object, registry.facts(podKey({ namespace, name })));
+    }
+    if (type !== "deleted") return;
     // The history keeps the pod's claims while it may still write. A new pod of the same name is another pod.
     history.removed(object, registry.forget(podKey({ namespace, name })));
   });

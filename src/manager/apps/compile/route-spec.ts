@@ -10,6 +10,13 @@ export interface NamespaceFacts {
   readonly labels: Labels;
 }
 
+/** The facts about another cluster that rules use. */
+export interface ClusterFacts {
+  /** Of its MeshCluster. */
+  readonly name: string;
+  readonly labels: Labels;
+}
+
 export function namespaceFacts({ metadata: { name = "", labels = {} } }: Pick<KubeObject, "metadata">): NamespaceFacts {
   return { name, labels };
 }

@@ -1,0 +1,91 @@
+// The kind MeshCluster: another cluster that operators work on, so that an app can divide several clusters between its subsets.
+// The mesh knows a cluster by the addresses of its API server alone: it does not open the TLS of what is sent there.
+import { optional, z } from "zod";
+import { canonicalHost } from "../base/host-name.ts";
+import type { Immutable } from "../base/json.ts";
+import { conditionsSchema } from "./conditions.ts";
+import { listMap } from "./extensions.ts";
+import { atomicList, int, nonEmptyList, textUpTo } from "./fields.ts";
+import { AGE_COLUMN, conditionColumns, defineKind, KRUISE_GROUP, objectMetaSchema, textColumn } from "./kind.ts";
+import { type ValidationResult, validate } from "./problems.ts";
+import { noDuplicates, withRules } from "./rule.ts";
+
+/** Of one cluster: its name, its private name, an address of each. */
+export const MAX_SERVERS = 8;
+export const MAX_CLUSTER_OWNERS = 32;
+export const DEFAULT_DRAIN_SECONDS = 60;
+
+const HTTPS_URL = /^https:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/;
+
+const serverSchema = textUpTo(512)
+  .regex(HTTPS_URL, { error: 'must be a URL as in a kubeconfig, such as "https://eu-1.example.com:6443"' })
+  .refine((url) => !HTTPS_URL.test(url) || serverOf(url) !== undefined, { error: "has no valid host and port" });
+
+const specSchema = z.strictObject({
+  servers: withRules(nonEmptyList(serverSchema, MAX_SERVERS), noDuplicates).describe(
+    "URLs of the cluster's API server, as in kubeconfigs: each name and each address under which operators reach it. Requests to a server that no MeshCluster lists are not limited. Two URLs with the same host and port are the same server.",
+  ),
+  clusterID: optional(textUpTo(253)).describe(
+    "Identity of the cluster: the value of the property clusterset.k8s.io/cluster-id of its ClusterProfile, or the UID of its namespace kube-system. Two MeshClusters of a namespace with the same identity are refused, since each would have an owner of its own.",
+  ),
+  drainSeconds: optional(int(1, 3_600))
+    .meta({ default: DEFAULT_DRAIN_SECONDS })
+    .describe(
+      "How long the cluster's API server may work on a request that it has accepted, in seconds: its --request-timeout. A subset that loses the cluster gives it up after this time.",
+    ),
+});
+
+const ownerSchema = z.object({
+  app: textUpTo(253).describe("The app: a VirtualApp of this namespace."),
+  subset: textUpTo(253).describe("The subset that owns the cluster; `default` is the default subset."),
+});
+
+const statusSchema = z.object({
+  observedGeneration: optional(z.int().min(0)).describe("Generation of the object that this status is about."),
+  owners: optional(z.array(ownerSchema).max(MAX_CLUSTER_OWNERS).meta(listMap("app"))).describe(
+    `The owner in each app that divides clusters; while the cluster moves, who gets it. At most ${MAX_CLUSTER_OWNERS} apps are listed.`,
+  ),
+  waitingOn: atomicList(textUpTo(253), 16).describe(
+    "Pods that may still send requests to the cluster though they do not own it.",
+  ),
+  conditions: optional(conditionsSchema).describe(
+    "Ready: the worst of the others. Identified: no older MeshCluster of the namespace has one of its servers or its clusterID. Enforced: only pods of the owner can write to the cluster through the mesh.",
+  ),
+});
+
+const READY = conditionColumns("Ready");
+
+export const meshClusterKind = defineKind({
+  group: KRUISE_GROUP,
+  kind: "MeshCluster",
+  plural: "meshclusters",
+  shortName: "mcl",
+  description:
+    "MeshCluster is another cluster that operators of its namespace work on. A VirtualApp gives each MeshCluster to one of its subsets, and pods of other subsets cannot reach the cluster through their proxies.",
+  columns: [
+    textColumn("Owner", ".status.owners[0].subset", "The subset that owns the cluster, in the first app that divides it."),
+    READY.status,
+    READY.reason,
+    textColumn("Waiting-For", ".status.waitingOn[0]", "A pod that may still send requests though it does not own the cluster."),
+    AGE_COLUMN,
+    READY.message,
+  ],
+  metadata: objectMetaSchema,
+  spec: specSchema.describe("The cluster's API server."),
+  status: statusSchema,
+});
+
+export type MeshCluster = Immutable<z.output<typeof meshClusterKind.schema>>;
+export type MeshClusterStatus = Immutable<z.output<typeof statusSchema>>;
+
+export function validateMeshCluster(object: unknown): ValidationResult<MeshCluster> {
+  return validate(meshClusterKind.schema, object);
+}
+
+/** host:port of a URL, in the form in which the proxy compares servers; undefined if it has none. */
+export function serverOf(url: string): string | undefined {
+  const parsed = URL.parse(url);
+  const host = parsed === null || parsed.username !== "" ? undefined : canonicalHost(parsed.hostname);
+  if (host === undefined || parsed?.protocol !== "https:") return undefined;
+  return `${host.includes(":") ? `[${host}]` : host}:${parsed.port || "443"}`;
+}

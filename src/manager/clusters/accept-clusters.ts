@@ -1,0 +1,47 @@
+// Which MeshClusters of a namespace count. Pure. Invariant: no server and no identity belongs to two of them, since each name of
+// a cluster has an owner of its own: the oldest object counts, and the status of the others names it.
+import { DEFAULT_DRAIN_SECONDS, type MeshCluster, serverOf, validateMeshCluster } from "../../api/mesh-cluster.ts";
+import { formatProblem } from "../../api/problems.ts";
+import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
+import type { ClusterFacts } from "../apps/compile/route-spec.ts";
+
+export type AcceptedCluster = ClusterFacts & Pick<ClusterRoute, "servers" | "drainMs">;
+
+export interface AcceptedClusters {
+  /** By name, ascending. */
+  readonly accepted: readonly AcceptedCluster[];
+  /** Why the other objects do not count, by name. */
+  readonly refused: ReadonlyMap<string, { readonly reason: "Invalid" | "AlreadyKnown"; readonly message: string }>;
+}
+
+/** @param objects of one namespace; they may be older than the schema */
+export function acceptClusters(objects: readonly MeshCluster[]): AcceptedClusters {
+  const known = new Map<string, string>();
+  const accepted: AcceptedCluster[] = [];
+  const refused = new Map<string, { readonly reason: "Invalid" | "AlreadyKnown"; readonly message: string }>();
+  for (const object of objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined).sort(byAge)) {
+    const { name = "", labels = {} } = object.metadata;
+    const checked = validateMeshCluster(object);
+    if (!checked.ok) {
+      refused.set(name, { reason: "Invalid", message: checked.problems.map(formatProblem).join("; ") });
+      continue;
+    }
+    const { servers, clusterID, drainSeconds = DEFAULT_DRAIN_SECONDS } = checked.value.spec;
+    const hosts = [...new Set(servers.flatMap((url) => serverOf(url) ?? []))].sort();
+    const identities = [...hosts.map((host) => `server ${host}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
+    const taken = identities.find((identity) => known.has(identity));
+    if (taken !== undefined) {
+      const message = `${taken} is that of MeshCluster ${known.get(taken)}: a cluster has one name, so delete one of the two`;
+      refused.set(name, { reason: "AlreadyKnown", message });
+      continue;
+    }
+    for (const identity of identities) known.set(identity, name);
+    accepted.push({ name, labels, servers: hosts, drainMs: drainSeconds * 1_000 });
+  }
+  return { accepted: accepted.sort((a, b) => (a.name < b.name ? -1 : 1)), refused };
+}
+
+function byAge({ metadata: a }: MeshCluster, { metadata: b }: MeshCluster): number {
+  const [first, second] = [a, b].map(({ creationTimestamp = "", name = "" }) => `${creationTimestamp} ${name}`);
+  return (first ?? "") < (second ?? "") ? -1 : 1;
+}

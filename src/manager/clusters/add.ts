@@ -1,0 +1,24 @@
+// What the clusters controller watches: the MeshClusters, and the plans of the apps that divide them. A request names a namespace.
+import { MESH_CLUSTERS } from "../../api/resources.ts";
+import { type Controller, controllerOf, generationChanged } from "../../runtime/controller.ts";
+import type { PublishedPlans } from "../apps/published-plans.ts";
+import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
+import type { KnownClusters } from "./known-clusters.ts";
+import { createClustersReconciler } from "./reconciler.ts";
+
+/** A status is written at most once in this time. */
+const DEBOUNCE_MS = 500;
+
+interface ClustersControllerOptions extends ControllerBase, Pick<ManagerContext, "apps" | "clock"> {
+  readonly plans: PublishedPlans;
+  readonly clusters: KnownClusters;
+}
+
+export function addClustersController(options: ClustersControllerOptions): Controller {
+  const { informers, plans } = options;
+  const requestOf = (namespace = "") => [{ namespace: "", name: namespace }];
+  return controllerOf({ name: "clusters", debounceMs: DEBOUNCE_MS, ...options })
+    .watches(MESH_CLUSTERS, ({ metadata }) => requestOf(metadata.namespace), { predicates: [generationChanged] })
+    .on(plans.onChange, ({ namespace }) => requestOf(namespace))
+    .withReconciler(createClustersReconciler({ ...options, store: informers.store(MESH_CLUSTERS) }));
+}

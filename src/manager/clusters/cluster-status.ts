@@ -1,0 +1,86 @@
+// The status of a MeshCluster. Pure.
+import { MAX_CLUSTER_OWNERS, type MeshCluster, type MeshClusterStatus } from "../../api/mesh-cluster.ts";
+import { plainText } from "../../base/plain-text.ts";
+import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
+import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
+import { subsetDisplayName, subsetText } from "../../mesh/ownership/words.ts";
+import { withTransitionTime } from "../../runtime/status-writer.ts";
+import type { AcceptedClusters } from "./accept-clusters.ts";
+
+/** What one app says about the cluster. */
+export interface AppOfCluster {
+  readonly app: string;
+  readonly route: ClusterRoute;
+  readonly waits: readonly ClusterWait[];
+}
+
+interface StatusFacts {
+  readonly object: MeshCluster;
+  readonly refused: ReturnType<AcceptedClusters["refused"]["get"]>;
+  /** By name. */
+  readonly apps: readonly AppOfCluster[];
+  /** RFC 3339 */
+  readonly now: string;
+}
+
+interface Verdict {
+  readonly status: "True" | "False";
+  readonly reason: string;
+  readonly message: string;
+}
+
+const MAX_WAITING = 16;
+const MAX_MESSAGE_CHARS = 1_024;
+
+const CAUSES: Readonly<Record<ClusterWait["cause"], string>> = {
+  holds: "has not given it up yet",
+  unreported: "has not reported to this manager yet",
+  unstarted: "does not start, so its proxy does not report",
+  "no-proxy": "has no proxy: restart it",
+  "pod-gone": "was removed, and its last requests may still run",
+  "just-listed": "was perhaps removed just before this manager led",
+  "not-enforced":
+    "has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it",
+};
+
+export function clusterStatus({ object, refused, apps, now }: StatusFacts): MeshClusterStatus {
+  const { generation = 0 } = object.metadata;
+  const identified: Verdict = refused
+    ? { status: "False", ...refused }
+    : { status: "True", reason: "Unique", message: "no other MeshCluster of the namespace has its servers or its identity" };
+  const enforced = enforcedVerdict(apps);
+  const ready = [identified, enforced].find(({ status }) => status === "False") ?? enforced;
+  const previous = object.status?.conditions ?? [];
+  const conditions = Object.entries({ Ready: ready, Identified: identified, Enforced: enforced }).map(([type, verdict]) => {
+    const before = previous.find((each) => each.type === type);
+    const message = plainText(verdict.message, MAX_MESSAGE_CHARS);
+    return withTransitionTime({ type, ...verdict, message, observedGeneration: generation }, before, now);
+  });
+  const waitingOn = [...new Set(apps.flatMap(({ waits }) => waits.map(podOf)))].slice(0, MAX_WAITING);
+  return {
+    observedGeneration: generation,
+    owners: apps.slice(0, MAX_CLUSTER_OWNERS).map(({ app, route }) => ({ app, subset: subsetDisplayName(route.owner) })),
+    ...(waitingOn.length === 0 ? {} : { waitingOn }),
+    conditions,
+  };
+}
+
+function enforcedVerdict(apps: readonly AppOfCluster[]): Verdict {
+  if (apps.length === 0) {
+    const message = "no app of the namespace has a rule about clusters, so every pod may write to this one";
+    return { status: "False", reason: "NotDivided", message };
+  }
+  for (const { app, route, waits } of apps) {
+    const [first] = waits;
+    if (first === undefined) continue;
+    const others = waits.length > 1 ? `, and ${waits.length - 1} more` : "";
+    const waiting = route.isFenced ? `${subsetText(route.owner)} waits for it` : `${subsetText(route.owner)} keeps it`;
+    const message = `${app}: pod ${podOf(first)} ${CAUSES[first.cause]}${others}; ${waiting}`;
+    return { status: "False", reason: route.isFenced ? "Moving" : "PodsNotEnforcing", message };
+  }
+  return { status: "True", reason: "OneOwner", message: "no pod of another subset can write to the cluster through its proxy" };
+}
+
+function podOf({ podName }: ClusterWait): string {
+  return podName === "" ? "(unknown)" : podName;
+}

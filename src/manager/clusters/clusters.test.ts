@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
+import { acceptClusters } from "./accept-clusters.ts";
+import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
+
+function meshCluster(name: string, spec: object, metadata: object = {}): MeshCluster {
+  const common = { apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster" } as const;
+  return {
+    ...common,
+    metadata: { namespace: "fleet", name, creationTimestamp: "2026-01-01T00:00:00Z", ...metadata },
+    spec,
+  } as MeshCluster;
+}
+
+describe("the MeshClusters of a namespace", () => {
+  it("are known by the hosts and ports of their servers, in one form", () => {
+    const servers = [
+      "https://EU.example/k8s/clusters/c-1",
+      "https://10.0.0.5:6443",
+      "https://[2001:DB8::1]:6443",
+      "https://eu.example:443",
+    ];
+    const { accepted } = acceptClusters([meshCluster("eu", { servers }, { labels: { region: "eu" } })]);
+    expect(accepted).toEqual([
+      {
+        name: "eu",
+        labels: { region: "eu" },
+        servers: ["10.0.0.5:6443", "[2001:db8::1]:6443", "eu.example:443"],
+        drainMs: 60_000,
+      },
+    ]);
+  });
+
+  it("the oldest counts of several that have a server or an identity in common; the others name it", () => {
+    const eu = meshCluster("eu", { servers: ["https://eu.example"], clusterID: "id-1" });
+    const sameServer = meshCluster(
+      "second",
+      { servers: ["https://eu.example:443"] },
+      { creationTimestamp: "2026-01-02T00:00:00Z" },
+    );
+    const sameId = meshCluster(
+      "a",
+      { servers: ["https://other.example"], clusterID: "id-1" },
+      { creationTimestamp: "2026-01-02T00:00:00Z" },
+    );
+    const { accepted, refused } = acceptClusters([sameServer, sameId, eu]);
+    expect(accepted.map(({ name }) => name)).toEqual(["eu"]);
+    expect(refused.get("second")).toMatchObject({
+      reason: "AlreadyKnown",
+      message: expect.stringContaining("server eu.example:443 is that of MeshCluster eu"),
+    });
+    expect(refused.get("a")).toMatchObject({ message: expect.stringContaining("clusterID id-1 is that of MeshCluster eu") });
+  });
+
+  it("one that is deleted does not count, and one that is not valid says why", () => {
+    const ending = meshCluster("eu", { servers: ["https://eu.example"] }, { deletionTimestamp: "2026-01-02T00:00:00Z" });
+    const { accepted, refused } = acceptClusters([
+      ending,
+      meshCluster("bad", { servers: ["http://eu.example"] }),
+      meshCluster("none", {}),
+    ]);
+    expect(accepted).toEqual([]);
+    expect([...refused.keys()]).toEqual(["bad", "none"]);
+    expect(refused.get("bad")?.message).toContain("spec.servers[0]");
+  });
+});
+
+describe("the status of a MeshCluster", () => {
+  const object = meshCluster("eu", { servers: ["https://eu.example"] }, { generation: 3 });
+  const now = "2026-01-03T00:00:00.000Z";
+  const app = (waits: readonly ClusterWait[], isFenced?: true): AppOfCluster => ({
+    app: "shop",
+    route: { name: "eu", servers: ["eu.example:443"], drainMs: 60_000, owner: "blue", ...(isFenced && { isFenced }) },
+    waits,
+  });
+  const reasons = (apps: readonly AppOfCluster[]) =>
+    Object.fromEntries(
+      clusterStatus({ object, refused: undefined, apps, now }).conditions?.map(({ type, reason }) => [type, reason]) ?? [],
+    );
+
+  it("says whether each cluster has one writer", () => {
+    const wait: ClusterWait = { podName: "p", subset: "", cause: "not-enforced", clusters: ["eu"] };
+    expect(reasons([])).toEqual({ Ready: "NotDivided", Identified: "Unique", Enforced: "NotDivided" });
+    expect(reasons([app([])])).toEqual({ Ready: "OneOwner", Identified: "Unique", Enforced: "OneOwner" });
+    expect(reasons([app([wait])])).toMatchObject({ Ready: "PodsNotEnforcing" });
+    expect(reasons([app([]), app([wait], true)])).toMatchObject({ Ready: "Moving" });
+  });
+
+  it("names the owner, the pods that are waited for, and what to do", () => {
+    const wait: ClusterWait = { podName: "p", subset: "", cause: "not-enforced", clusters: ["eu"] };
+    const status = clusterStatus({ object, refused: undefined, apps: [app([wait, wait], true)], now });
+    expect(status).toMatchObject({ observedGeneration: 3, owners: [{ app: "shop", subset: "blue" }], waitingOn: ["p"] });
+    expect(status.conditions?.[0]?.message).toBe(
+      'shop: pod p has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it, and 1 more; subset "blue" waits for it',
+    );
+  });
+});

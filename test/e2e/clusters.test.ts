@@ -1,0 +1,114 @@
+// Other clusters, each with one writer: three real control planes, of which two are divided between the subsets of an operator at the
+// first one. The pods have the same credentials for the two, which outlive every pod. The audit logs of the two decide.
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { parse, stringify } from "yaml";
+import { MESH_CLUSTERS } from "../../src/api/resources.ts";
+import { type ClusterWriter, clusterWrites, prepareCluster, startClusterWriter, turnsOf } from "../support/cluster-writer.ts";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { describeWithKube } from "../support/requirements.ts";
+
+const NAMESPACE = "foo-system";
+const SUBSETS = { "foo-0": "", "foo-1": "", "canary-0": "v2" };
+const DRAIN_SECONDS = 2;
+
+describeWithKube("other clusters", () => {
+  let home: Kube;
+  let clusters: Readonly<Record<"eu" | "us", Kube>>;
+  let mesh: Mesh;
+  const pods = new Map<string, MeshPod>();
+  const writers = new Map<string, ClusterWriter>();
+
+  const last = (pod: string) => writers.get(pod)?.last;
+  const addPod = async (name: string, version: string) => {
+    const pod = await mesh.addPod({ name, labels: { version }, egress: true });
+    pods.set(name, pod);
+    writers.set(name, await startClusterWriter(pod, clusters));
+  };
+  const divide = (match: object) => {
+    const app = parse(demoVirtualApp());
+    app.spec.route.subRules[0].match.push(match);
+    return mesh.apply(stringify(app));
+  };
+  const conditionsOf = async (name: string) => {
+    const { status } = await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name });
+    return Object.fromEntries((status?.conditions ?? []).map(({ type, reason }) => [type, reason]));
+  };
+
+  beforeAll(async () => {
+    const [one, two, three] = await Promise.all([startKube(), startKube(), startKube()]);
+    home = one;
+    clusters = { eu: two, us: three };
+    mesh = await startMesh({ kube: home });
+    for (const [name, kube] of Object.entries(clusters)) {
+      await prepareCluster(kube);
+      const metadata = { namespace: NAMESPACE, name, labels: { region: name } };
+      const spec = { servers: [kube.server], drainSeconds: DRAIN_SECONDS };
+      await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
+    }
+    await mesh.apply(demoVirtualApp());
+    await addPod("foo-0", "v1");
+    await addPod("canary-0", "v2");
+  });
+  afterAll(async () => {
+    for (const writer of writers.values()) await writer.stop();
+    await mesh?.stop();
+    for (const kube of [home, ...Object.values(clusters ?? {})]) await kube?.stop();
+  });
+
+  it("are open to every pod as long as no rule names them, and the status says so", async () => {
+    await eventually(() =>
+      expect([last("foo-0"), last("canary-0")]).toEqual([
+        { eu: "200", us: "200" },
+        { eu: "200", us: "200" },
+      ]),
+    );
+    expect(await conditionsOf("eu")).toEqual({ Ready: "NotDivided", Identified: "Unique", Enforced: "NotDivided" });
+  });
+
+  it("have one writer each once a rule gives one of them to a subset", async () => {
+    await divide({ clusters: ["eu"] });
+    await eventually(async () => expect(await conditionsOf("eu")).toMatchObject({ Ready: "OneOwner" }), 30_000);
+    await eventually(() => {
+      expect(last("canary-0")).toMatchObject({ eu: "200", us: expect.stringContaining("403") });
+      expect(last("foo-0")).toMatchObject({ us: "200", eu: expect.stringContaining("403") });
+    }, 30_000);
+    // The new owner's tunnels are cut too, until the pod that does not own the cluster has no request left there.
+    const writes = clusterWrites(clusters.eu);
+    const lastMs = Math.max(...writes.filter(({ pod }) => pod === "foo-0").map(({ answeredMs }) => answeredMs));
+    const later = writes.map(({ receivedMs }) => receivedMs).filter((ms) => ms > lastMs - 500);
+    const pauses = later.slice(1).map((ms, at) => ms - (later[at] ?? 0));
+    expect(Math.max(...pauses)).toBeGreaterThan(DRAIN_SECONDS * 1_000 - 200);
+  });
+
+  it("move without two writers", async () => {
+    const sinceMs = Date.now();
+    await divide({ clusterSelector: { matchExpressions: [{ key: "region", operator: "Exists" }] } });
+    await eventually(() => expect(last("canary-0")).toEqual({ eu: "200", us: "200" }), 30_000);
+    const { turns, overlaps } = turnsOf(
+      clusterWrites(clusters.us).filter(({ receivedMs }) => receivedMs > sinceMs),
+      SUBSETS,
+    );
+    expect({ turns, overlaps }).toEqual({ turns: ["", "v2"], overlaps: [] });
+    expect(
+      turnsOf(
+        clusterWrites(clusters.eu).filter(({ receivedMs }) => receivedMs > sinceMs),
+        SUBSETS,
+      ).turns,
+    ).toEqual(["v2"]);
+  });
+
+  it("have one writer when their owner is removed by force and its processes still reach them", async () => {
+    const sinceMs = Date.now();
+    await pods.get("canary-0")?.deleteObject();
+    await divide({ clusters: ["none"] });
+    await eventually(() => expect(last("foo-0")).toEqual({ eu: "200", us: "200" }), { withinMs: 40_000 });
+    expect(last("canary-0")).toEqual({ eu: expect.stringMatching(/503|403/), us: expect.stringMatching(/503|403/) });
+    for (const kube of Object.values(clusters)) {
+      const writes = clusterWrites(kube).filter(({ receivedMs }) => receivedMs > sinceMs);
+      expect(turnsOf(writes, SUBSETS)).toEqual({ turns: ["v2", ""], overlaps: [] });
+    }
+  });
+});

@@ -36,7 +36,7 @@ const specSchema = z.strictObject({
 });
 
 const ownerSchema = z.object({
-  app: textUpTo(253).describe("The app: a VirtualApp of this namespace."),
+  app: textUpTo(253).describe("The app: a VirtualApp, or a family of ShardingConfigs, of this namespace."),
   subset: textUpTo(253).describe("The subset that owns the cluster; `default` is the default subset."),
 });
 
@@ -61,7 +61,7 @@ export const meshClusterKind = defineKind({
   plural: "meshclusters",
   shortName: "mcl",
   description:
-    "MeshCluster is another cluster that operators of its namespace work on. A VirtualApp gives each MeshCluster to one of its subsets, and pods of other subsets cannot reach the cluster through their proxies.",
+    "MeshCluster is another cluster that operators of its namespace work on. A VirtualApp or a ShardingConfig gives it to one subset, and pods of other subsets cannot reach the cluster through their proxies.",
   columns: [
     textColumn("Owner", ".status.owners[0].subset", "The subset that owns the cluster, in the first app that divides it."),
     READY.status,

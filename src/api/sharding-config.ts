@@ -5,7 +5,7 @@ import type { Immutable } from "../base/json.ts";
 import { celRules } from "./extensions.ts";
 import { int, nonEmptyList } from "./fields.ts";
 import { AGE_COLUMN, conditionColumns, defineKind, integerColumn, KUSIONSTACK_GROUP, textColumn } from "./kind.ts";
-import { nonEmptySelector } from "./label-selector.ts";
+import { labelSelectorSchema, nonEmptySelector } from "./label-selector.ts";
 import { HASH_VALUE, limitSelectorSchema, MAX_LISTED_NAMESPACES, WRONG_HASH } from "./limit-selector.ts";
 import { dnsLabelSchema, dnsSubdomainSchema } from "./names.ts";
 import { appMetadataSchema, frozenSchema, guardSchema, onLossSchema, pausedSchema, webhookSchema } from "./operator-fields.ts";
@@ -127,6 +127,9 @@ const rootSchema = z.strictObject({
     .describe(
       "Owners of the cluster-scoped objects of the named resources, other than namespaces. Home (the default): the first normal shard owns all of them. ByName: the shards divide them by the hash of their names, from 0 to 31, as they divide namespaces.",
     ),
+  clusterSelector: optional(labelSelectorSchema).describe(
+    "Other clusters that the normal shards divide: the MeshClusters of the namespace with these labels. Each shard owns about the same number of whole clusters. An empty selector selects all. By default none is divided.",
+  ),
   resourceSelector: nonEmptyList(limitSchema, MAX_LIMITS, "it names the resources that the shards divide").describe(
     "Resources that the shards divide. Each shard owns its share of the objects that an entry selects.",
   ),

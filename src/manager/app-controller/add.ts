@@ -59,7 +59,7 @@ export function addAppController(source: Source, options: AppControllerOptions):
   const mutating = webhooks && informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR);
   const injection = mutating && createInjectionReady({ ...options, ...webhooks, mutating });
 
-  const dividing = (namespace?: string) => refs(appsIn(namespace).filter(({ spec }) => spec?.clusterOwner !== undefined));
+  const dividing = (namespace?: string) => refs(appsIn(namespace).filter(({ spec }) => spec?.clusterOwners !== undefined));
 
   // A deleted app is in no list any more. An object may leave one app and join another one.
   const refsOf = (object: KubeObject) => {

@@ -95,9 +95,9 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     const { namespace, name } = app.ref;
     const listed = pods.list(namespace);
     if (listed === undefined) return undefined;
-    const clusterOwner = bySpec && app.spec?.clusterOwner;
-    const clusters = clusterOwner && options.clusters.routes(namespace, clusterOwner);
-    if (clusterOwner !== undefined && clusters === undefined) return undefined;
+    const clusterOwners = bySpec && app.spec?.clusterOwners;
+    const clusters = clusterOwners && options.clusters.routes(namespace, clusterOwners);
+    if (clusterOwners !== undefined && clusters === undefined) return undefined;
     const isFirstServed = acceptance.isFirstServed(app);
     const view = podViewIn(namespace, {
       apps,

@@ -57,8 +57,8 @@ export interface AppSpec extends PlannedSpec {
   /** The resources whose objects are to be labelled; absent: none. */
   readonly labelled?: readonly GroupResource[];
   route(): RouteSpec;
-  /** The subset that owns another cluster; absent: the app divides no other cluster. */
-  clusterOwner?(cluster: ClusterFacts): string;
+  /** The owners of other clusters, by name; a cluster without an owner is not divided. Absent: the app divides no other cluster. */
+  clusterOwners?(clusters: readonly ClusterFacts[]): ReadonlyMap<string, string>;
   /** What the status of this kind says in addition to that of every app. */
   describe?(counts: AppCounts): Description;
 }

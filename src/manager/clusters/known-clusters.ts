@@ -3,7 +3,7 @@
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import type { Informers } from "../../runtime/informers.ts";
-import type { ClusterFacts } from "../apps/compile/route-spec.ts";
+import type { AppSpec } from "../apps/app.ts";
 import { type AcceptedClusters, acceptClusters } from "./accept-clusters.ts";
 
 export type KnownClusters = ReturnType<typeof createKnownClusters>;
@@ -20,12 +20,14 @@ export function createKnownClusters(informers: Pick<Informers, "store">) {
   return {
     of,
     /** The owners by a spec, without fences; undefined until the clusters have been listed. */
-    routes(namespace: string, ownerOf: (cluster: ClusterFacts) => string): ClusterRoute[] | undefined {
+    routes(namespace: string, ownersOf: NonNullable<AppSpec["clusterOwners"]>): ClusterRoute[] | undefined {
       if (!store.hasSynced) return undefined;
-      return of(namespace).accepted.map(({ labels, ...cluster }) => ({
-        ...cluster,
-        owner: ownerOf({ name: cluster.name, labels }),
-      }));
+      const { accepted } = of(namespace);
+      const owners = ownersOf(accepted);
+      return accepted.flatMap(({ labels: _, ...cluster }) => {
+        const owner = owners.get(cluster.name);
+        return owner === undefined ? [] : [{ ...cluster, owner }];
+      });
     },
     /** The longest time that a request to a cluster may still run, in milliseconds; 0 without clusters. */
     longestDrainMs: (namespace: string): number => Math.max(0, ...of(namespace).accepted.map(({ drainMs }) => drainMs)),

@@ -163,6 +163,28 @@ describe("the app of hand-written configs", () => {
 
 const names = (config: unknown) => labelledResources(config).map(resourceName);
 
+describe("other clusters", () => {
+  const clusters = ["eu-1", "eu-2", "us-1"].map((name) => ({ name, labels: { region: name.slice(0, 2) } }));
+  const share = (app: App) =>
+    [...(app.spec?.clusterOwners?.(clusters) ?? [])].map(([cluster, owner]) => `${cluster} ${owner}`).sort();
+
+  it("are divided between the normal shards that have namespaces, as far as the root selects them", () => {
+    const all = share(appOf(root({ clusterSelector: {} })));
+    expect(new Set(all.map((each) => each.split(" ")[1]))).toEqual(new Set(["shop-1-normal", "shop-2-normal"]));
+    expect(all).toHaveLength(3);
+    const european = { matchLabels: { region: "eu" } };
+    expect(share(appOf(root({ clusterSelector: european }, {}, {}, placed([2]))))).toEqual([
+      "eu-1 shop-2-normal",
+      "eu-2 shop-2-normal",
+    ]);
+  });
+
+  it("are not divided unless the root asks for it", () => {
+    expect(appOf(root()).spec?.clusterOwners).toBeUndefined();
+    expect(appOf(config("a", own("x"))).spec?.clusterOwners).toBeUndefined();
+  });
+});
+
 it("labelObjects labels namespaces and what the object names", () => {
   expect(names(sampleShardingConfig({ labelObjects: true }))).toEqual(["namespaces", "pods", "services"]);
   expect(names(sampleShardingRoot({}, { labelObjects: true }))).toEqual(["namespaces", "pods", "services"]);

@@ -8,10 +8,12 @@ import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { AUTO_SHARDING_ROOT, normalShardName } from "../../api/sharding-keys.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
+import { matchesSelector } from "../../kube/label-selector.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { type App, type AppSpec, type AppWords, frozenIn, type Source } from "../apps/app.ts";
+import { shareClusters } from "./cluster-shares.ts";
 import { type Family, familiesOf, familyNameOf } from "./family.ts";
 import { createFamilyMemory } from "./family-memory.ts";
 import { familyPods } from "./family-pods.ts";
@@ -107,8 +109,24 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     keptSubsets: root && activeSubsets(root, names),
     retainsLosses: configs.some(({ spec }) => spec.onLoss !== "InPlace"),
     labelled: uniqueResources(configs.flatMap(labelledResources)),
+    ...clusterOwnersBy(root, names),
     route: () => routeOfShards(shards ?? { shards: [] }),
     describe: (counts) => describeFamily(described, counts),
+  };
+}
+
+/** The normal shards that own namespaces share the clusters, the canary owns none. */
+function clusterOwnersBy(root: ShardingConfig | undefined, names: readonly string[]): Pick<AppSpec, "clusterOwners"> {
+  const selector = root?.spec.root?.clusterSelector;
+  if (root === undefined || selector === undefined) return {};
+  const [canary] = root.spec.root?.canary === undefined ? [] : names;
+  const shards = activeSubsets(root, names).filter((name) => name !== DEFAULT_SUBSET && name !== canary);
+  return {
+    clusterOwners: (clusters) =>
+      shareClusters(
+        clusters.flatMap(({ name, labels }) => (matchesSelector(selector, labels) ? [name] : [])),
+        shards,
+      ),
   };
 }
 

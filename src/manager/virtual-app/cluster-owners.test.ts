@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
-import { clusterOwnerOf } from "./cluster-owner.ts";
+import { clusterOwnersBy } from "./cluster-owners.ts";
 
 function spec(
   subRules: NonNullable<NonNullable<VirtualAppSpec["route"]>["subRules"]>,
@@ -15,10 +15,13 @@ it("the first subset in spec order with a matching rule owns a cluster, and the 
     { name: "named", match: [{ clusters: ["eu-1", "eu-2"] }] },
     { name: "labelled", match: [{ namespaceRegex: "^a" }, { clusterSelector: { matchLabels: { region: "eu" } } }] },
   ];
-  const ownerOf = clusterOwnerOf(spec(rules, { blue: ["labelled"], green: ["named"] }));
-  expect(ownerOf?.({ name: "eu-1", labels: { region: "eu" } })).toBe("blue");
-  expect(ownerOf?.({ name: "eu-2", labels: {} })).toBe("green");
-  expect(ownerOf?.({ name: "us-1", labels: { region: "us" } })).toBe("");
+  const owners = clusterOwnersBy(spec(rules, { blue: ["labelled"], green: ["named"] }));
+  const clusters = [
+    { name: "eu-1", labels: { region: "eu" } },
+    { name: "eu-2", labels: {} },
+    { name: "us-1", labels: { region: "us" } },
+  ];
+  expect(Object.fromEntries(owners?.(clusters) ?? [])).toEqual({ "eu-1": "blue", "eu-2": "green", "us-1": "" });
 });
 
 it("an app divides no cluster unless a subset uses a rule about clusters", () => {
@@ -26,5 +29,5 @@ it("an app divides no cluster unless a subset uses a rule about clusters", () =>
     { name: "unused", match: [{ clusters: ["eu-1"] }] },
     { name: "home", match: [{ namespaceRegex: "^a" }] },
   ];
-  expect(clusterOwnerOf(spec(rules, { blue: ["home"] }))).toBeUndefined();
+  expect(clusterOwnersBy(spec(rules, { blue: ["home"] }))).toBeUndefined();
 });

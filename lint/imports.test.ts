@@ -49,7 +49,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     restart: "facts status",
     rollout: "apps context facts injection restart server sharding status",
     admission: "apps context facts injection policies rollout status",
-    metrics: "apps policies status",
+    metrics: "apps clusters policies status",
     "manager-state": "context",
     "app-controller": "admission apps clusters context facts labels metrics restart server status",
   },

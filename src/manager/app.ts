@@ -1,5 +1,6 @@
 // Runs the manager. Every replica keeps its stores warm. The controllers run only in the leader.
 import { MANAGER_STATE_NAME, type ManagerStateStatus } from "../api/manager-state.ts";
+import { MESH_CLUSTERS } from "../api/resources.ts";
 import { systemClock, systemRandom } from "../base/clock.ts";
 import { processEnv } from "../base/env.ts";
 import { createHealthServer } from "../base/health-server.ts";
@@ -214,7 +215,7 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
     return { kind: resource.kind, list: () => store.list() };
   };
   const policies = POLICY_KINDS.map(({ resource }) => listed(resource));
-  const kinds = [...base.sources.map(({ resource }) => listed(resource)), ...policies];
+  const kinds = [...base.sources.map(({ resource }) => listed(resource)), ...policies, listed(MESH_CLUSTERS)];
   base.observed.readFrom({ registry, apps, policies, kinds, isLeader, clock });
   return { mesh, snapshots, health, webhooks };
 }

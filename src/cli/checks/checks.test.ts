@@ -38,7 +38,7 @@ describe("check", () => {
   it("ends with 0 and a line for each check if nothing is found", async () => {
     const { code, stdout } = await cliOfMesh().run("check");
     expect(code).toBe(EXIT.ok);
-    expect(stdout).toMatch(/^(ok {7}[a-z-]+: .*\n){12}0 errors, 0 warnings\n$/);
+    expect(stdout).toMatch(/^(ok {7}[a-z-]+: .*\n){13}0 errors, 0 warnings\n$/);
   });
 
   it.each<
@@ -265,6 +265,40 @@ describe("check of slices", () => {
     expect(await slicesOf([])).toEqual([
       expect.stringMatching(/^warning: no app has an OwnershipSlice: .*--ownership-slices=false/),
     ]);
+  });
+});
+
+describe("check of other clusters", () => {
+  const meshCluster = (...conditions: object[]) =>
+    ({
+      apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+      kind: "MeshCluster",
+      metadata: { namespace: "ops", name: "eu-1" },
+      status: { conditions },
+    }) as unknown as FakeObject;
+  const is = (type: string, status: string, reason: string, sinceMs = 0) => ({
+    type,
+    status,
+    reason,
+    message: "why",
+    lastTransitionTime: ago(sinceMs),
+  });
+  const found = async (...conditions: object[]) => {
+    const { findings } = await findingsOf(cliOfMesh({ slices: [movingSlice(), meshCluster(...conditions)] }));
+    return findings.filter(({ check }) => check === "clusters").map(({ severity, message }) => `${severity}: ${message}`);
+  };
+
+  it("finds a cluster with two writers or a second name, and one that moves for long", async () => {
+    expect(await found(is("Ready", "False", "PodsNotEnforcing"), is("Enforced", "False", "PodsNotEnforcing"))).toEqual([
+      "error: Enforced is False (PodsNotEnforcing): why",
+    ]);
+    expect(await found(is("Identified", "False", "AlreadyKnown"))).toEqual(["error: Identified is False (AlreadyKnown): why"]);
+    expect(await found(is("Enforced", "False", "Moving", 3_600_000))).toEqual(["warning: Enforced is False (Moving): why"]);
+  });
+
+  it("takes a move, and a cluster that nobody divides, for right", async () => {
+    expect(await found(is("Enforced", "False", "Moving", 60_000))).toEqual([]);
+    expect(await found(is("Ready", "Unknown", "NotDivided"), is("Enforced", "Unknown", "NotDivided"))).toEqual([]);
   });
 });
 

@@ -5,6 +5,7 @@ import { findApp, listApps } from "../apps/apps.ts";
 import { APPS, LEFT_ON, SIDECARS } from "../checks/app-checks.ts";
 import { CERTIFICATES } from "../checks/certificate-checks.ts";
 import { type Check, type Checked, type Finding, type Look, runChecks, SEVERITIES, type Severity } from "../checks/check.ts";
+import { CLUSTERS } from "../checks/cluster-checks.ts";
 import { KINDS_SERVED, LEADER, REPLICAS } from "../checks/manager-checks.ts";
 import { BREAKERS, FAULTS, POLICIES } from "../checks/policy-checks.ts";
 import { OTHER_MESH, RIGHTS, SERVER_VERSION } from "../checks/pre-checks.ts";
@@ -25,6 +26,7 @@ const RUNNING: readonly Check[] = [
   SIDECARS,
   APPS,
   SLICES,
+  CLUSTERS,
   LEFT_ON,
   POLICIES,
   BREAKERS,

@@ -23,9 +23,15 @@ interface StatusFacts {
   readonly now: string;
 }
 
+/** The reasons of each condition, a closed set. */
+export const CLUSTER_REASONS = {
+  Identified: ["Unique", "Invalid", "AlreadyKnown"],
+  Enforced: ["OneOwner", "Moving", "PodsNotEnforcing", "NotDivided"],
+} as const;
+
 interface Verdict {
-  readonly status: "True" | "False";
-  readonly reason: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: (typeof CLUSTER_REASONS)[keyof typeof CLUSTER_REASONS][number];
   readonly message: string;
 }
 
@@ -68,7 +74,7 @@ export function clusterStatus({ object, refused, apps, now }: StatusFacts): Mesh
 function enforcedVerdict(apps: readonly AppOfCluster[]): Verdict {
   if (apps.length === 0) {
     const message = "no app of the namespace has a rule about clusters, so every pod may write to this one";
-    return { status: "False", reason: "NotDivided", message };
+    return { status: "Unknown", reason: "NotDivided", message };
   }
   for (const { app, route, waits } of apps) {
     const [first] = waits;

@@ -4,6 +4,7 @@
 import type { Condition } from "../../api/conditions.ts";
 import { Gauge, type Registry } from "../../base/metrics.ts";
 import type { KubeObject } from "../../kube/types.ts";
+import { CLUSTER_REASONS } from "../clusters/cluster-status.ts";
 import { POLICY_REASONS } from "../policies/policy-conditions.ts";
 import { CONDITION_REASONS } from "../status/app-status.ts";
 
@@ -20,8 +21,9 @@ interface ConditionedObject extends KubeObject {
 /** Those of about 1,250 VirtualApps or 2,500 policies. A scrape with so many series blocks the event loop for about 50 ms, and has 1.3 MB. */
 export const MAX_CONDITIONS = 10_000;
 
-const KNOWN_TYPES: ReadonlySet<string> = new Set([...Object.keys(CONDITION_REASONS), ...Object.keys(POLICY_REASONS)]);
-const KNOWN_REASONS: ReadonlySet<string> = new Set([CONDITION_REASONS, POLICY_REASONS].flatMap(Object.values).flat());
+const REASONS = [CONDITION_REASONS, POLICY_REASONS, CLUSTER_REASONS];
+const KNOWN_TYPES: ReadonlySet<string> = new Set(REASONS.flatMap(Object.keys));
+const KNOWN_REASONS: ReadonlySet<string> = new Set(REASONS.flatMap(Object.values).flat());
 
 /** @param kinds none unless this replica leads: a sum over the replicas would count objects twice */
 export function addConditionMetrics(registers: Registry[], kinds: () => readonly ConditionedKind[]): void {

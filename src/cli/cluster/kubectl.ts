@@ -6,7 +6,7 @@ import { tryParseJson } from "../../base/json.ts";
 import { type ObjectRef, resourceName } from "../../kube/client/resource.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Cluster, ClusterOptions, Forwarded, Watcher } from "../frame/cluster.ts";
-import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
+import { CREDENTIALS_REFUSED, failure, noAnswer, noAnswerWithin, notLoggedIn } from "../frame/command.ts";
 import { accessFlags } from "../frame/flags.ts";
 import { readAnswer } from "../frame/read-answer.ts";
 import { OBJECT, rawReads } from "./raw-cluster.ts";
@@ -92,6 +92,10 @@ async function ended(options: ClusterOptions, args: readonly string[], input?: s
 
 function kubectlError(code: number | undefined, said: string, timeoutMs: number): MeshError {
   if (/\(NotFound\)/.test(said)) return new MeshError("NOT_FOUND", said);
+  if (/must be logged in to the server|asked for the client to provide credentials/.test(said))
+    return notLoggedIn(CREDENTIALS_REFUSED);
+  // It has asked for a user name on its stdin.
+  if (said === "error: EOF") return notLoggedIn("the user of the kubeconfig has no credentials");
   if (code === undefined || /deadline exceeded|Client\.Timeout|i\/o timeout/.test(said)) return noAnswerWithin(timeoutMs);
   if (/connection refused|connection reset|no route to host|Unable to connect|EOF$|ServiceUnavailable|TooManyRequests/.test(said))
     return noAnswer(said);

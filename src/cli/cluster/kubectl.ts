@@ -16,6 +16,8 @@ import { runKubectl, startError, startKubectl, stop } from "./run-kubectl.ts";
 const START_MS = 2_000;
 /** It reads files only. */
 const CONFIG_MS = 15_000;
+/** The kubectl of gcloud asks the API server for its version before it reads the files, and does without an answer. */
+const CONFIG_FLAGS = ["--minify", "-o", "jsonpath={..namespace}", "--request-timeout=1s"];
 
 /** @throws MeshError `NO_KUBECTL` if there is no such program */
 export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> {
@@ -69,7 +71,7 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
 
 // Without a kubeconfig, kubectl uses the pod's service account, but has no context to show.
 async function contextNamespace(options: ClusterOptions): Promise<string> {
-  const args = ["config", "view", "--minify", "-o", "jsonpath={..namespace}", ...accessFlags(options)];
+  const args = ["config", "view", ...CONFIG_FLAGS, ...accessFlags(options)];
   const { code, stdout, stderr } = await runKubectl(args, CONFIG_MS);
   if (code === undefined) throw failure(`kubectl config view has not ended within ${CONFIG_MS / 1_000} s`);
   if (code !== 0 && !stderr.includes("current-context must exist")) throw failure(stderr || "kubectl config view has failed");

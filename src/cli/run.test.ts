@@ -115,6 +115,15 @@ describe("wait", () => {
     expect(code).toBe(EXIT.timedOut);
     expect(stdout).toContain("shop: not Converged (Moving): 1 of 3 proxies enforce route 17 after 3s\nVirtualApp ops/shop");
   });
+
+  it("ends with the command that says whether a manager leads, if none has looked at the last edit", async () => {
+    const cli = startCli([app({}, [condition("Converged", "True", "InSync", "", 2)])]);
+    const waiting = cli.run("wait", "shop", "--timeout=3s", "--context=prod");
+    await cli.clock.advance(3_000);
+    const { code, stdout } = await waiting;
+    expect(code).toBe(EXIT.timedOut);
+    expect(stdout).toMatch(/for the last edit after 3s\nwhether a manager leads is said by: ctrlmesh check --context=prod\n/);
+  });
 });
 
 describe("the hands", () => {

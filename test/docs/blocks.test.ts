@@ -35,7 +35,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/tasks/label-objects.md": "test/nightly/labels.test.ts does the same",
   "docs/tasks/leave.md": "test/nightly/install-failures.test.ts and test/e2e/adopt-and-leave.test.ts do the same",
   "docs/tasks/limit-traffic.md":
-    "test/e2e/policies-leaned-on.test.ts runs the questions about a breaker; the rest needs the reader's operator",
+    "test/nightly/policies-leaned-on.test.ts runs the questions about a breaker; the rest needs the reader's operator",
   "docs/tasks/move-namespaces.md": "test/e2e/adopt-and-leave.test.ts confirms a move in the same way",
   "docs/tasks/rotate-the-ca.md": "test/nightly/install-failures.test.ts rotates the CA in the same way",
   "docs/tasks/shard-an-operator.md": "the demo of sharding and test/nightly/sharding-rollout.test.ts do the same",

@@ -157,6 +157,15 @@ describe("ctrlmesh and a kubectl that misbehaves", () => {
     expect(stderr.trim().split("\n")).toHaveLength(1);
   });
 
+  it("says that the user has no credentials if kubectl has asked for a name, instead of waiting for the API server", async () => {
+    writeKubectl('*/virtualapps*) printf "Please enter Username: "; echo "error: EOF" >&2; exit 1;;');
+    const { code, stderr } = await ctrlmesh(["wait", "shop", "--timeout", "8s"], { PATH: path() });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining("the user of the kubeconfig has no credentials"),
+    });
+  });
+
   it("waits on while the API server is away for a moment", async () => {
     writeKubectl(
       `*/virtualapps*) [ -f ${dir}/away ] || { touch ${dir}/away; echo "connection refused" >&2; exit 1; }; cat ${dir}/virtualapps;;`,

@@ -158,6 +158,16 @@ describeWithKube("a VirtualApp divides a running operator", () => {
     }
   };
 
+  it("each subset works on while no manager runs, also behind a proxy that starts again then", async () => {
+    await mesh.killManager();
+    await canaries[0]?.restartProxy();
+    for (const namespace of ["team-a", "canary-eu"]) await mesh.createFoo(namespace, "alone", "without a manager");
+    await eventually(async () => expect(await reconciledBy("team-a", "alone")).toMatch(/^foo-\d$/), 20_000);
+    await eventually(async () => expect(await reconciledBy("canary-eu", "alone")).toMatch(/^foo-canary-\d$/), 40_000);
+    expect(writesOutsideOfSlice()).toEqual([]);
+    await mesh.startManager();
+  });
+
   it("every pod takes the new route without a restart, not only the leader", async () => {
     const pids = [...defaults, ...canaries].map((pod) => pod.proxy.pid);
     for (const pod of defaults) expect(await accessOf(pod), pod.name).toEqual({ sees: true, writes: 200 });

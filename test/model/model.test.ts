@@ -2,7 +2,7 @@
 // that are data. docs/decisions/0044-the-protocol-without-io.md has what is checked, and how much of it.
 import { expect, it } from "vitest";
 import { DEFAULT_SUBSET } from "../../src/mesh/ownership/table.ts";
-import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";
+import { everyOf, FUZZ_SEED, shareOf } from "../support/fuzz.ts";
 import { seededRandom } from "../support/random.ts";
 import { atRest, withTwoLeaders } from "./calm.ts";
 import { BLUE } from "./rules.ts";
@@ -11,7 +11,7 @@ import type { Step } from "./steps.ts";
 import { createWorld, type Left, type World } from "./world.ts";
 
 /** For each search that has no end of its own. */
-const SECONDS = Number(process.env.MODEL_SECONDS ?? shareOf(24));
+const SECONDS = Number(process.env.MODEL_SECONDS ?? shareOf(24, 1 / 8));
 if (!(SECONDS > 0)) throw new Error(`MODEL_SECONDS is "${process.env.MODEL_SECONDS}"; it has to be a number of seconds`);
 const TIMEOUT_MS = SECONDS * 2_000 + 60_000;
 const soon = () => performance.now() + SECONDS * 1_000;
@@ -20,7 +20,7 @@ it("every order of events of a move, with a write and without faults, has one wr
   timeout: TIMEOUT_MS,
 }, () => {
   const world = createWorld({ subsets: [DEFAULT_SUBSET, BLUE], left: { wishes: 1, faults: 0, writes: 1 } });
-  const { worlds, isWhole } = exhaust(world, { untilMs: performance.now() + TIMEOUT_MS, convergeEach: 10, faults: [] });
+  const { worlds, isWhole } = exhaust(world, { untilMs: performance.now() + TIMEOUT_MS, convergeEach: everyOf(10), faults: [] });
   console.log(`model: ${worlds} worlds without faults, all of them`);
   expect(isWhole).toBe(true);
 });
@@ -36,7 +36,7 @@ it.each(FAULTS)(
   (fault) => {
     const { worlds, isWhole } = exhaust(restingWorld({ wishes: 1, faults: 1, writes: 1 }), {
       untilMs: performance.now() + TIMEOUT_MS,
-      convergeEach: 20,
+      convergeEach: everyOf(20),
       faults: [fault],
     });
     console.log(`model: ${worlds} worlds with one fault "${fault}", all of them`);
@@ -55,7 +55,7 @@ const MANY: readonly (readonly [string, Left, readonly Step["kind"][]])[] = [
 
 it.each(MANY)("orders of events with %s, the short ones first", { timeout: TIMEOUT_MS }, (name, left, faults) => {
   const untilMs = performance.now() + (SECONDS * 1_000) / MANY.length;
-  const { worlds, isWhole } = exhaust(restingWorld(left), { untilMs, convergeEach: 20, faults });
+  const { worlds, isWhole } = exhaust(restingWorld(left), { untilMs, convergeEach: everyOf(20), faults });
   console.log(`model: ${worlds} worlds with ${name}, ${isWhole ? "all" : "not all"} of them`);
   expect(worlds).toBeGreaterThan(100);
 });

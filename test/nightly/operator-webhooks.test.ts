@@ -1,6 +1,6 @@
 // An operator's webhooks on the real control plane, as in test/e2e/operator-webhooks.test.ts: 10,000 reviews while namespaces move, a rollout of
 // all pods under load, pods that are killed and stopped, a subset without pods, and shards behind iptables. `npm test` shows the last two on localkube:
-// test/integration/proxy/webhooks-bad-days.test.ts and iptables.test.ts.
+// webhooks-bad-days.test.ts and iptables.test.ts.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { startAdmissionLoad } from "../support/install/admission-load.ts";

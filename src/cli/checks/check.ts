@@ -50,13 +50,13 @@ export interface Checked {
   readonly findings: readonly Finding[];
 }
 
-/** @throws MeshError `NO_ANSWER` if the API server does not answer */
+/** @throws MeshError `NO_ANSWER` if the API server does not answer, `NOT_LOGGED_IN` if it does not accept the user's credentials */
 export async function runChecks(checks: readonly Check[], look: Look): Promise<Checked[]> {
   return Promise.all(checks.map(async (check) => ({ check, findings: await check.run(look).catch(notChecked) })));
 }
 
 function notChecked(error: unknown): readonly Finding[] {
-  if (isMeshError(error, "NO_ANSWER")) throw error;
+  if (isMeshError(error, "NO_ANSWER") || isMeshError(error, "NOT_LOGGED_IN")) throw error;
   return [{ severity: "warning", message: `not checked: ${errorMessage(error)}`, docs: "reference/cli.md#check" }];
 }
 

@@ -34,6 +34,20 @@ describe("check", () => {
     });
   });
 
+  it("ends with 1 for a user whom the API server does not know, instead of a warning for each check", async () => {
+    const cli = cliOfMesh();
+    cli.answers.get = () => {
+      throw new MeshError("NOT_LOGGED_IN", "the API server does not accept the user's credentials");
+    };
+    for (const flags of [[], ["--pre"]]) {
+      expect(await cli.run("check", ...flags)).toEqual({
+        code: EXIT.failed,
+        stdout: "",
+        stderr: "ctrlmesh: the API server does not accept the user's credentials\n",
+      });
+    }
+  });
+
   it("looks at the rest if the kinds cannot be looked at", async () => {
     const cli = cliOfMesh({ state: [] });
     const read = (path: string) => {

@@ -8,7 +8,7 @@ import { createKubeClient } from "../../kube/client/client.ts";
 import { StatusError } from "../../kube/status.ts";
 import { loadConnection } from "../../runtime/kubeconfig.ts";
 import { type Cluster, type ClusterOptions, FIELD_MANAGER } from "../frame/cluster.ts";
-import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
+import { CREDENTIALS_REFUSED, failure, noAnswer, noAnswerWithin, notLoggedIn } from "../frame/command.ts";
 import { readAnswer } from "../frame/read-answer.ts";
 import { rawReads } from "./raw-cluster.ts";
 
@@ -62,6 +62,7 @@ function clientError(error: unknown): unknown {
     return noAnswer("asking the API server", error);
   if (!(error instanceof StatusError)) return error;
   const { code } = error.status;
+  if (code === 401) return notLoggedIn(CREDENTIALS_REFUSED);
   if (code === 404) return new MeshError("NOT_FOUND", error.message, { cause: error });
   return code === 429 || code === 503 ? noAnswer("the API server asks to come back later", error) : error;
 }

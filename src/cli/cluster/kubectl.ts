@@ -6,7 +6,7 @@ import { tryParseJson } from "../../base/json.ts";
 import { type ObjectRef, resourceName } from "../../kube/client/resource.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { type Cluster, type ClusterOptions, FIELD_MANAGER, type Forwarded, type Watcher } from "../frame/cluster.ts";
-import { failure, noAnswer, noAnswerWithin } from "../frame/command.ts";
+import { CREDENTIALS_REFUSED, failure, noAnswer, noAnswerWithin, notLoggedIn } from "../frame/command.ts";
 import { accessFlags } from "../frame/flags.ts";
 import { readAnswer } from "../frame/read-answer.ts";
 import { OBJECT, rawReads } from "./raw-cluster.ts";
@@ -16,6 +16,8 @@ import { runKubectl, startError, startKubectl, stop } from "./run-kubectl.ts";
 const START_MS = 2_000;
 /** It reads files only. */
 const CONFIG_MS = 15_000;
+/** The kubectl of gcloud asks the API server for its version before it reads the files, and does without an answer. */
+const CONFIG_FLAGS = ["--minify", "-o", "jsonpath={..namespace}", "--request-timeout=1s"];
 
 /** @throws MeshError `NO_KUBECTL` if there is no such program */
 export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> {
@@ -73,7 +75,7 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
 
 // Without a kubeconfig, kubectl uses the pod's service account, but has no context to show.
 async function contextNamespace(options: ClusterOptions): Promise<string> {
-  const args = ["config", "view", "--minify", "-o", "jsonpath={..namespace}", ...accessFlags(options)];
+  const args = ["config", "view", ...CONFIG_FLAGS, ...accessFlags(options)];
   const { code, stdout, stderr } = await runKubectl(args, CONFIG_MS);
   if (code === undefined) throw failure(`kubectl config view has not ended within ${CONFIG_MS / 1_000} s`);
   if (code !== 0 && !stderr.includes("current-context must exist")) throw failure(stderr || "kubectl config view has failed");
@@ -96,6 +98,10 @@ async function ended(options: ClusterOptions, args: readonly string[], input?: s
 
 function kubectlError(code: number | undefined, said: string, timeoutMs: number): MeshError {
   if (/\(NotFound\)/.test(said)) return new MeshError("NOT_FOUND", said);
+  if (/must be logged in to the server|asked for the client to provide credentials/.test(said))
+    return notLoggedIn(CREDENTIALS_REFUSED);
+  // It has asked for a user name on its stdin.
+  if (said === "error: EOF") return notLoggedIn("the user of the kubeconfig has no credentials");
   if (code === undefined || /deadline exceeded|Client\.Timeout|i\/o timeout/.test(said)) return noAnswerWithin(timeoutMs);
   if (/connection refused|connection reset|no route to host|Unable to connect|EOF$|ServiceUnavailable|TooManyRequests/.test(said))
     return noAnswer(said);

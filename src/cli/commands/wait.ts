@@ -7,6 +7,7 @@ import { conditionOf, type FoundApp, findApp, isTrueNow } from "../apps/apps.ts"
 import { type Call, type Command, type FlagValues, usageError } from "../frame/command.ts";
 import { EXIT, type ExitCode } from "../frame/exit.ts";
 import { accessFlags, clusterOptions, namespaceOf } from "../frame/flags.ts";
+import { shellLine } from "../frame/output.ts";
 
 /** What can be waited for, with the condition that says it. */
 const CONDITIONS: Readonly<Record<string, string>> = { ready: "Ready", moved: "Converged" };
@@ -87,17 +88,24 @@ function late({ args: [asked], flags, output, clock }: Call, goal: Goal, last: L
   const status = "app" in last ? appLines(last.app, access, clock.now()) : [];
   const { namespace, name } = "app" in last ? last.app : { namespace: flags.text("namespace"), name: asked };
   const reason = "app" in last ? conditionOf(last.app, goal.condition)?.reason : undefined;
-  const lines = [`${lineOf(last, goal)} after ${goal.timeout}`, ...status];
+  const check = shellLine(["ctrlmesh", "check", ...access]);
+  const help = "app" in last && !isJudged(last.app, goal) ? [`whether a manager leads is said by: ${check}`] : [];
+  const lines = [`${lineOf(last, goal)} after ${goal.timeout}`, ...help, ...status];
   output.data("Wait", { namespace, name, for: goal.name, reached: false, reason }, lines);
   return EXIT.timedOut;
 }
 
-function lineOf(last: Look, { condition: type }: Goal): string {
+/** A manager that leads takes moments for it. */
+function isJudged(app: FoundApp, { condition }: Goal): boolean {
+  return conditionOf(app, condition)?.observedGeneration === app.object.metadata.generation;
+}
+
+function lineOf(last: Look, goal: Goal): string {
   if ("trouble" in last) return last.trouble;
   const { app } = last;
+  const { condition: type } = goal;
   const condition = conditionOf(app, type);
   if (condition === undefined) return `${app.name}: no condition ${type} yet`;
-  if (condition.observedGeneration !== app.object.metadata.generation)
-    return `${app.name}: ${type} is not known yet for the last edit`;
+  if (!isJudged(app, goal)) return `${app.name}: ${type} is not known yet for the last edit`;
   return `${app.name}: not ${type} (${condition.reason}): ${condition.message}`;
 }

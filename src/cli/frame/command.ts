@@ -77,6 +77,13 @@ export function noAnswer(message: string, cause?: unknown): MeshError {
   return new MeshError("NO_ANSWER", message, cause === undefined ? {} : { cause });
 }
 
+/** The error for a user that the API server does not know: any other request would end in the same way. */
+export function notLoggedIn(why: string): MeshError {
+  return new MeshError("NOT_LOGGED_IN", `${why}: log in again, or check the user of the kubeconfig`);
+}
+
+export const CREDENTIALS_REFUSED = "the API server does not accept the user's credentials (Unauthorized)";
+
 export function noAnswerWithin(timeoutMs: number): MeshError {
   return noAnswer(`the API server has not answered within ${timeoutMs / 1_000} s; check it with: kubectl get --raw /readyz`);
 }

@@ -1,6 +1,7 @@
 // The listener for the operator's webhooks, between pods with real TLS: who answers a review, in quiet times and while a namespace moves.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { limitRule } from "../../support/policies.ts";
 import { type ReviewPod, type ReviewWorld, reviewOf, startReviewWorld } from "../../support/review-world.ts";
 import { limit, subset, table } from "../../support/route-table.ts";
 
@@ -174,4 +175,18 @@ describe("while a namespace moves", () => {
     setTimeout(() => fresh.enforce(table(rules, { prod: [0] })), 150);
     expect(await answer).toMatchObject(by("fresh"));
   });
+});
+
+it("a policy refuses the reviews that it names, and a forwarded one is judged once", async () => {
+  const admissions = [{ apiGroups: ["apps"], apiVersions: ["*"], operations: ["CREATE"], resources: ["*"], scope: "*" as const }];
+  const rule = limitRule({ kind: "deny" }, { name: "guard", match: { resources: [], urls: [], http: [], admissions } });
+  stable.limit(rule);
+  const answer = await world.call(stable, reviewOf("pilot"));
+  expect(answer).toMatchObject({ status: 503, headers: { "x-ctrlmesh-error": "BREAKER_OPEN" } });
+  expect(answer.body).toMatch(/ctrlmesh: refused by .*guard/);
+  expect(await world.call(stable, reviewOf("pilot", { operation: "DELETE" }))).toMatchObject(by("canary"));
+  stable.limit();
+  canary.limit(rule);
+  expect(await world.call(stable, reviewOf("pilot"))).toMatchObject(by("canary"));
+  canary.limit();
 });

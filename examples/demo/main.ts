@@ -3,6 +3,7 @@
 import { parseArgs } from "node:util";
 import { errorMessage } from "../../src/base/errors.ts";
 import { EXIT_USAGE } from "../../src/base/settings.ts";
+import { readClustersAct } from "./clusters/act.ts";
 import { readDivideAct } from "./divide/act.ts";
 import { type Performance, perform } from "./perform.ts";
 import { readShardingAct } from "./sharding/act.ts";
@@ -16,6 +17,7 @@ Runs Controller Mesh on this machine, without a cluster. Judged by the API serve
   sharding  a StatefulSet that shards itself, and is scaled while it writes
   traffic   an operator deletes too much, and a breaker stops it
   webhooks  whichever pod the API server calls, the webhook of the namespace's owner answers
+  clusters  an operator works on two other clusters, and each has one writer
   --keep    open the dashboard, and stay up after the summary, to look around with kubectl, until Ctrl-C
   --help    print this
 `;
@@ -27,6 +29,7 @@ const ACTS: ReadonlyMap<string, Play> = new Map([
   ["sharding", (performance) => perform(readShardingAct(), performance)],
   ["traffic", (performance) => perform(readTrafficAct(), performance)],
   ["webhooks", (performance) => perform(readWebhooksAct(), performance)],
+  ["clusters", (performance) => perform(readClustersAct(), performance)],
 ]);
 
 interface Options {

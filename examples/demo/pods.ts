@@ -18,7 +18,11 @@ export interface PodPlan {
   readonly labels: Readonly<Record<string, string>>;
   /** The subset or shard that the pod belongs to, by the act's own knowledge. */
   readonly subset: string;
+  /** Its proxy also takes requests to other servers, which the demo has on the loopback. */
+  readonly hasEgress?: boolean;
 }
+
+const EGRESS_FLAGS = { "egress-listen": "127.0.0.1:0", "egress-private-addresses": "127.0.0.0/8" };
 
 export interface DemoPod extends PodPlan {
   readonly token: string;
@@ -70,7 +74,10 @@ export async function startPod(plan: PodPlan, context: PodContext): Promise<Demo
   const dataDir = join(context.dir, name);
   mkdirSync(dataDir);
   const pod = { namespace, name, uid };
-  const flags = webhook === undefined ? {} : { ...webhook.proxyFlags, ...(await identityFlags(client, pod, dataDir)) };
+  const flags = {
+    ...(plan.hasEgress ? EGRESS_FLAGS : {}),
+    ...(webhook === undefined ? {} : { ...webhook.proxyFlags, ...(await identityFlags(client, pod, dataDir)) }),
+  };
   const proxy = await processes.proxy({ apiServer, manager, pod, dataDir, flags });
   await eventually(async () => (await fetch(`${proxy.healthUrl}/readyz`)).ok, READY_MS);
   const kubeconfig = writeKubeconfig(join(dataDir, "kubeconfig"), proxy, token);

@@ -17,6 +17,7 @@ export interface ApiServer {
 export interface ProxyReady {
   readonly url: string;
   readonly healthUrl: string;
+  readonly egressUrl?: string;
   /** PEM file of the CA that an operator must trust. */
   readonly ca: string;
 }
@@ -41,7 +42,8 @@ export interface OperatorOptions {
 
 export interface Processes {
   readonly count: number;
-  apiServer(dir: string, auditLog: string): Promise<ApiServer>;
+  /** @param name for messages; default "localkube" */
+  apiServer(dir: string, auditLog: string, name?: string): Promise<ApiServer>;
   /** Resolves with host:port for the proxies. @param identity proxies must prove which pod they are */
   manager(kubeconfig: string, identity: boolean): Promise<string>;
   proxy(options: ProxyOptions): Promise<ProxyReady>;
@@ -81,14 +83,8 @@ export function createProcesses(): Processes {
     get count() {
       return children.length;
     },
-    async apiServer(dir, auditLog) {
-      const { ready } = await start("localkube", "test/localkube/main.ts", [
-        "--print-ready",
-        "--dir",
-        dir,
-        "--audit-log",
-        auditLog,
-      ]);
+    async apiServer(dir, auditLog, name = "localkube") {
+      const { ready } = await start(name, "test/localkube/main.ts", ["--print-ready", "--dir", dir, "--audit-log", auditLog]);
       return ready as unknown as ApiServer;
     },
     async manager(kubeconfig, identity) {

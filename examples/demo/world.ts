@@ -1,5 +1,5 @@
 // The demo's cluster: the actions of an act on it. What is in it at the beginning is the act's setting. Called by perform.ts and the acts.
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKubeClient } from "../../src/kube/client/client.ts";
 import { CONFIG_MAPS, NAMESPACES } from "../../src/kube/client/resources.ts";
@@ -36,6 +36,8 @@ export interface World {
   startPod(plan: PodPlan): Promise<void>;
   /** Deletes a pod, and ends its processes. */
   endPod(name: string): Promise<void>;
+  /** Starts the API server of another cluster. */
+  startApiServer(name: string): Promise<{ readonly apiServer: ApiServer; readonly auditLog: string }>;
   createFoo(namespace: string, message: string): Promise<void>;
   sayFoo(namespace: string, message: string): Promise<Foo>;
   foo(namespace: string): Promise<Foo>;
@@ -89,6 +91,12 @@ export async function openWorld({ setting, processes, dir }: WorldOptions): Prom
     async endPod(name) {
       pods.delete(name);
       await endPod(name, context);
+    },
+    async startApiServer(name) {
+      const own = join(dir, `cluster-${name}`);
+      mkdirSync(own);
+      const log = join(own, "audit.log");
+      return { apiServer: await processes.apiServer(own, log, `localkube of ${name}`), auditLog: log };
     },
     async createFoo(namespace, message) {
       const apiVersion = `${FOOS.group}/${FOOS.version}`;

@@ -83,3 +83,21 @@ test("the act of the webhooks shows that the owner's pod answers, whichever pod 
   }
   expect(leftovers()).toEqual([]);
 });
+
+test("the act of the clusters shows that each of two clusters has one writer, also while one moves", {
+  timeout: 2 * DEMO_BUDGET_MS,
+}, async () => {
+  const { output, ended, leftovers } = start("clusters");
+  expect(await ended).toBe(0);
+  expect(output.stderr).toBe("");
+  for (const line of [
+    /^ +us +us +default +True +no pod of another subset can write/m,
+    /^ +us +eu +v2 +True +no pod of another subset can write/m,
+    /^ +eu +\d+ +v2$/m,
+    /^ +us +\d+ +default, then v2$/m,
+    /^ +writes to a cluster while another subset wrote there: 0$/m,
+  ]) {
+    expect(output.stdout).toMatch(line);
+  }
+  expect(leftovers()).toEqual([]);
+});

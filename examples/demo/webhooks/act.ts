@@ -29,6 +29,7 @@ export function readWebhooksAct(): Act<Facts> {
     steps: [anyPod, moveUnderLoad, canaryDown],
     sumUp,
     resource: "virtualapps",
+    next: "The fifth act, one writer for each of two other clusters: npm run demo -- clusters",
   };
 }
 

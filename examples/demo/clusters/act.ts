@@ -1,0 +1,50 @@
+// The fifth act: an operator works on two other clusters, with one set of credentials, and each has one writer.
+import { MESH_CLUSTERS } from "../../../src/api/resources.ts";
+import type { Act } from "../act.ts";
+import { readApp } from "../divide/app.ts";
+import type { World } from "../world.ts";
+import { addClusters, moveCluster, openClusters, sumUp, writeEverywhere } from "./steps.ts";
+import { type Facts, factLines } from "./view.ts";
+
+const APP_FILE = "examples/demo/clusters/virtualapp.yaml";
+
+export function readClustersAct(): Act<Facts> {
+  const { setting, subsetOf } = readApp(APP_FILE);
+  const pod = (name: string, version: string) => {
+    const labels = { component: setting.appName, version };
+    return { name, labels, subset: subsetOf(labels), hasEgress: true };
+  };
+  const others = openClusters();
+  return {
+    setting,
+    opening: "Starting an API server (localkube), ctrlmesh-manager, and two pods of an operator",
+    roles:
+      "No cluster and no containers: the demo plays the kubelet. It runs each pod as two processes, the operator and its proxy.",
+    pods: [pod("foo-operator-0", "v1"), pod("foo-operator-v2-0", "v2")],
+    introduce: (pods) => [`The operator: ${pods.map(({ name }) => name).join(", ")}`],
+    look: lookAt,
+    draw: factLines,
+    steps: [
+      (stage) => addClusters(stage, others),
+      (stage) => writeEverywhere(stage, others),
+      (stage) => moveCluster(stage, others),
+    ],
+    sumUp: (stage) => sumUp(stage, others),
+    resource: "meshclusters",
+  };
+}
+
+async function lookAt({ client, setting }: World): Promise<Facts> {
+  const { items } = await client.list(MESH_CLUSTERS, { namespace: setting.namespace });
+  const rows = items.map(({ metadata, status }) => {
+    const ready = status?.conditions?.find(({ type }) => type === "Ready");
+    return {
+      name: metadata.name ?? "",
+      region: metadata.labels?.region ?? "",
+      owner: status?.owners?.[0]?.subset ?? "",
+      ready: ready?.status ?? "Unknown",
+      message: ready?.message ?? "",
+    };
+  });
+  return { clusters: rows };
+}

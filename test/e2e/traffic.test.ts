@@ -11,7 +11,7 @@ import { kubectl } from "../support/kubectl.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { createProbe, type Probe, type ProbeAnswer } from "../support/probe.ts";
 import { readMetrics } from "../support/proxy-metrics.ts";
-import { describeWithKube } from "../support/requirements.ts";
+import { describeWithKube, itNightly } from "../support/requirements.ts";
 
 const APP = "foo-operator";
 const NAMESPACE = "foo-system";
@@ -221,7 +221,7 @@ describeWithKube("traffic policies", () => {
     await remove("TrafficPolicy", "slow");
   });
 
-  it("an informer whose watch breaks and is limited goes on at its version, without a list", async () => {
+  itNightly("an informer whose watch breaks and is limited goes on at its version, without a list", async () => {
     const watches = breaker({ resourceRules: [{ ...rule("foos", "watch"), apiGroups: ["*"] }], triggerPolicy: "ForceOpened" });
     /** The requests that read all Foos. */
     const beginnings = () =>

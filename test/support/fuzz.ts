@@ -2,7 +2,7 @@
 // budget and a new seed. SEED=N repeats a run. Every failure names its seed.
 import type fc from "fast-check";
 
-const isNightly = process.env.NIGHTLY === "true";
+export const isNightly = process.env.NIGHTLY === "true";
 
 export const FUZZ_SEED = Number(process.env.SEED ?? (isNightly ? Date.now() % 2 ** 31 : 1));
 

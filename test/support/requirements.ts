@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { describe, it } from "vitest";
 import { whyNoTestNode } from "../node/prerequisites.ts";
 import { whyNoArm64 } from "./arm64/emulation.ts";
+import { isNightly } from "./fuzz.ts";
 import { whyNoGo } from "./go-build.ts";
 import { hasKubeAssets } from "./kube-assets/folder.ts";
 import { hasLibrary } from "./program-image.ts";
@@ -24,6 +25,11 @@ export function describeWithKube(name: string, body: () => void): void {
 /** `it` for tests that need a program of the machine, such as kubectl. In CI the test fails with the reason. */
 export function itWithProgram(program: string, name: string, body: () => Promise<void>): void {
   it.skipIf(isSkipped(program, hasProgram, name))(name, body);
+}
+
+/** `it` for a longer variant of what another test shows. Elsewhere than in `npm run nightly` it is absent: CI may skip no test. */
+export function itNightly(name: string, body: () => Promise<void>, timeoutMs?: number): void {
+  if (isNightly) it(name, body, timeoutMs);
 }
 
 /** `it` for tests that need a library of the machine, such as libjemalloc.so.2. In CI the test fails with the reason. */

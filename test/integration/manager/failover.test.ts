@@ -7,6 +7,7 @@ import { type FleetWorld, namespaceOf, startFleetWorld } from "../../fleet/fleet
 import type { Child } from "../../support/child-process.ts";
 import { eventually } from "../../support/eventually.ts";
 import { memoryOf } from "../../support/process-memory.ts";
+import { itNightly } from "../../support/requirements.ts";
 import { openProxy } from "../../support/scripted-proxy.ts";
 import { claimsOf } from "../../support/updates.ts";
 
@@ -119,7 +120,7 @@ describe("managers that come and go", () => {
     expect(after.epoch).toBe(before.epoch + 1);
   });
 
-  it("grant nothing while a proxy may still follow an older leader", async () => {
+  itNightly("grant nothing while a proxy may still follow an older leader", async () => {
     const old = await leader();
     const next = await standBy();
     const { epoch } = await world.fleet.counts();

@@ -53,6 +53,15 @@ describe("a cluster goes to its owner", () => {
   });
 });
 
+it("names a pod of the owner that goes around the mesh, and fences nothing for it", () => {
+  const claims: Claim[] = [claim("b", "blue", undefined), { kind: "everything", podName: "bare", subset: "blue" }];
+  expect(ownedBy("blue", [EU], claims)).toEqual(["eu"]);
+  expect(planClusters([EU], claims).waits.map(({ podName, cause }) => `${podName} ${cause}`)).toEqual([
+    "b not-enforced",
+    "bare no-proxy",
+  ]);
+});
+
 it("says why each pod is waited for", () => {
   const claims = [
     claim("old", "green", undefined),
@@ -60,7 +69,7 @@ it("says why each pod is waited for", () => {
     { ...claim("gone", "green", []), isGone: true as const },
   ];
   expect(planClusters([EU, cluster("us", "green")], claims).waits).toEqual([
-    { podName: "old", subset: "green", cause: "not-enforced", clusters: ["eu"] },
+    { podName: "old", subset: "green", cause: "not-enforced", clusters: ["eu", "us"] },
     { podName: "new", subset: "green", cause: "holds", clusters: ["eu"] },
     { podName: "gone", subset: "green", cause: "pod-gone", clusters: ["eu"] },
   ]);

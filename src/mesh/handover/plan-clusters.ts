@@ -8,7 +8,7 @@ import { DEFAULT_SUBSET } from "../ownership/table.ts";
 import type { Claim } from "./claims.ts";
 import { causeOf, type WaitCause } from "./plan-fences.ts";
 
-/** A pod that may still send requests to clusters of another subset. */
+/** A pod that may still send requests to clusters of another subset, or goes around the mesh. */
 export interface ClusterWait {
   readonly podName: string;
   /** Undefined if not known. */
@@ -31,9 +31,10 @@ export function planClusters(desired: readonly ClusterRoute[], claims: readonly 
   const fenced = new Set<string>();
   const isHad = remember((cluster: ClusterRoute) => isGranted(cluster, claims));
   const waits = claims.flatMap((claim): ClusterWait[] => {
-    const kept = desired.filter((cluster) => claim.subset !== cluster.owner && mayWrite(claim, cluster));
-    for (const cluster of kept) if (!isHad(cluster)) fenced.add(cluster.name);
-    const cause = claim.kind === "table" && claim.clusters === undefined ? "not-enforced" : causeOf(claim);
+    const isFree = isUnenforced(claim);
+    const kept = desired.filter(({ owner, servers }) => (claim.subset === owner ? isFree : mayWrite(claim, servers)));
+    for (const cluster of kept) if (claim.subset !== cluster.owner && !isHad(cluster)) fenced.add(cluster.name);
+    const cause = isFree && claim.kind === "table" ? "not-enforced" : causeOf(claim);
     const { podName, subset } = claim;
     return kept.length === 0 ? [] : [{ podName, subset, cause, clusters: kept.map(({ name }) => name) }];
   });
@@ -66,7 +67,12 @@ export function endingClusters(snapshots: readonly Snapshot[]): readonly Cluster
   return (newest?.clusters ?? []).map(({ name, servers, drainMs }) => ({ name, servers, drainMs, owner: DEFAULT_SUBSET }));
 }
 
-function mayWrite(claim: Claim, { servers }: ClusterRoute): boolean {
+/** The pod goes around the mesh, also one of the owner: nothing would stop it if it was removed by force. */
+function isUnenforced(claim: Claim): boolean {
+  return claim.kind === "table" ? claim.clusters === undefined : claim.subset !== undefined;
+}
+
+function mayWrite(claim: Claim, servers: readonly string[]): boolean {
   if (claim.kind === "everything" || claim.clusters === undefined) return true;
   const view = { subset: claim.subset, clusters: claim.clusters };
   return servers.some((server) => mayReach(view, server));

@@ -18,6 +18,8 @@ const SECONDS: Readonly<Record<string, number>> = {
   "e2e/invisible": 40,
   "e2e/ctrlmesh-bad-days": 40,
   "e2e/identity": 38,
+  "e2e/clusters": 40,
+  "e2e/gitops": 40,
   "e2e/kubectl": 36,
   "integration/proxy/webhooks-bounds": 35,
   "integration/demo/demo": 35,

@@ -51,6 +51,11 @@ describe("a cluster goes to its owner", () => {
       { podName: "x", subset: undefined, cause: "unreported", clusters: ["eu"] },
     ]);
   });
+
+  it("not while a pod enforces routes from a time without the rule, though a pod of the owner still has those from before", () => {
+    const claims = [claim("b", "blue", [EU]), claim("g", "green", [])];
+    expect(ownedBy("blue", [EU], claims)).toEqual([]);
+  });
 });
 
 it("names a pod of the owner that goes around the mesh, and fences nothing for it", () => {

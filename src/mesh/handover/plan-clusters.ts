@@ -1,7 +1,7 @@
 // The handover of clusters, as plan-fences.ts has that of namespaces. A pure function of the owners by the spec and the claims,
 // without memory. Invariant: a subset gets a cluster only when no live pod of another subset may still send requests to any of
 // its servers. A pod that does not know a server may.
-import { remember } from "../../base/remember.ts";
+import { remember, rememberNames } from "../../base/remember.ts";
 import { type ClusterRoute, clusterAt, mayReach } from "../ownership/clusters.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../ownership/table.ts";
@@ -30,10 +30,13 @@ export interface ClusterPlan {
 export function planClusters(desired: readonly ClusterRoute[], claims: readonly Claim[]): ClusterPlan {
   const fenced = new Set<string>();
   const isHad = remember((cluster: ClusterRoute) => isGranted(cluster, claims));
+  const keptBy = rememberKept(desired);
   const waits = claims.flatMap((claim): ClusterWait[] => {
     const isFree = isUnenforced(claim);
-    const kept = desired.filter(({ owner, servers }) => (claim.subset === owner ? isFree : mayWrite(claim, servers)));
-    for (const cluster of kept) if (claim.subset !== cluster.owner && !isHad(cluster)) fenced.add(cluster.name);
+    const kept = keptBy(claim, isFree);
+    // Routes that allow what a granted cluster's owner has are newer than the grant: the app had no rule about the cluster meanwhile.
+    const isAfterGrant = claim.kind === "table" && claim.clusters !== undefined;
+    for (const cluster of kept) if (claim.subset !== cluster.owner && (isAfterGrant || !isHad(cluster))) fenced.add(cluster.name);
     const cause = isFree && claim.kind === "table" ? "not-enforced" : causeOf(claim);
     const { podName, subset } = claim;
     return kept.length === 0 ? [] : [{ podName, subset, cause, clusters: kept.map(({ name }) => name) }];
@@ -72,10 +75,23 @@ function isUnenforced(claim: Claim): boolean {
   return claim.kind === "table" ? claim.clusters === undefined : claim.subset !== undefined;
 }
 
-function mayWrite(claim: Claim, servers: readonly string[]): boolean {
-  if (claim.kind === "everything" || claim.clusters === undefined) return true;
-  const view = { subset: claim.subset, clusters: claim.clusters };
-  return servers.some((server) => mayReach(view, server));
+/**
+ * The clusters for which a pod with the claim is waited: those of other subsets to which it may write, and all if it goes around
+ * the mesh. Pods of a subset mostly have one list of clusters.
+ */
+function rememberKept(desired: readonly ClusterRoute[]): (claim: Claim, isFree: boolean) => readonly ClusterRoute[] {
+  const keptBy = remember((clusters: readonly ClusterRoute[]) =>
+    rememberNames((subset) =>
+      desired.filter(
+        ({ owner, servers }) => owner !== subset && servers.some((server) => mayReach({ subset, clusters }, server)),
+      ),
+    ),
+  );
+  return (claim, isFree) => {
+    if (isFree) return desired;
+    if (claim.kind === "table" && claim.clusters !== undefined) return keptBy(claim.clusters)(claim.subset);
+    return desired.filter(({ owner }) => owner !== claim.subset);
+  };
 }
 
 /** True if a pod of the owner already enforces the cluster as its own, with all its servers. Nobody got it since (plan-fences.ts). */

@@ -1,9 +1,11 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
+import { runningPolicies } from "../../../test/support/running-policies.ts";
 import { silentLogger } from "../../base/log.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import { createEnforcer } from "../session/enforcer.ts";
+import { admit } from "./admit.ts";
 import { createClusterGate } from "./cluster-gate.ts";
 import { EgressError } from "./egress-error.ts";
 import { createVisits } from "./visits.ts";
@@ -45,6 +47,14 @@ function setUp(clusters?: readonly ClusterRoute[]) {
       return { visit, mayPass: undefined, refused: error instanceof EgressError ? error.result : error };
     }
   };
+  const { policies } = runningPolicies();
+  const request = async () => {
+    const visit = visits.begin("PATCH");
+    const target = { ...EU, scheme: "https" as const, path: "/", query: "", headers: {} };
+    await admit("PATCH", target, { session, policies, random: () => 0, clusters: gate }, visit);
+    visit.hasSent = true;
+    return visit;
+  };
   let isDrained = false;
   const drained = () => isDrained;
   const whenDrained = () => {
@@ -53,7 +63,7 @@ function setUp(clusters?: readonly ClusterRoute[]) {
       isDrained = true;
     });
   };
-  return { clock, session, state, gate, enforce, open, drained, whenDrained };
+  return { clock, session, state, gate, enforce, open, request, drained, whenDrained };
 }
 
 it("a tunnel to a cluster is for the owner alone, and to another server for everyone", () => {
@@ -125,6 +135,17 @@ it("a tunnel from before its server was a cluster's is cut, also at the owner, a
     await world.clock.advance(DRAIN_MS);
     expect(world.drained()).toBe(true);
   }
+});
+
+it("a request from before its server was a cluster's is cut too, and counts; a later one is refused", async () => {
+  const world = setUp(undefined);
+  const visit = await world.request();
+  world.enforce([eu("green")]);
+  world.whenDrained();
+  expect([visit.signal.aborted, world.drained()]).toEqual([true, false]);
+  await world.clock.advance(DRAIN_MS);
+  expect(world.drained()).toBe(true);
+  await expect(world.request()).rejects.toMatchObject({ result: "bad-request" });
 });
 
 it("closes while a lock with another name is not led by, and when the pod joins another subset", () => {

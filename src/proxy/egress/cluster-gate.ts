@@ -1,6 +1,6 @@
 // Who may open a tunnel to another cluster that the app divides. Invariants: a byte goes there only while this pod's subset owns
-// the cluster, and while the API server at home accepts this pod; a tunnel that began before its server was a divided cluster's
-// ends when it becomes one.
+// the cluster, and while the API server at home accepts this pod; a tunnel or request that began before its server was a divided
+// cluster's ends when it becomes one.
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -68,7 +68,7 @@ export function createClusterGate({ session, home, lock, clock, log }: ClusterGa
 
   return {
     /**
-     * Counts the tunnel as a use of its server. Returns a test that each chunk of bytes for the server has to pass, if a divided
+     * Counts the tunnel or request as a use of its server. Returns a test that each chunk of bytes for the server has to pass, if a divided
      * cluster has the server; else undefined.
      * @throws EgressError if the pod may not write there now
      */

@@ -1,5 +1,6 @@
 // The MeshClusters of each namespace, for the plans of its apps. Every replica follows them. Invariant: nothing is said of them before
 // they have been listed: a plan without a cluster opens it to every pod.
+import { DEFAULT_DRAIN_SECONDS } from "../../api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import type { Informers } from "../../runtime/informers.ts";
@@ -29,8 +30,9 @@ export function createKnownClusters(informers: Pick<Informers, "store">) {
         return owner === undefined ? [] : [{ ...cluster, owner }];
       });
     },
-    /** The longest time that a request to a cluster may still run, in milliseconds; 0 without clusters. */
-    longestDrainMs: (namespace: string): number => Math.max(0, ...of(namespace).accepted.map(({ drainMs }) => drainMs)),
+    /** The longest time that a request to a cluster may still run, in milliseconds; 0 without clusters, the default until they are listed. */
+    longestDrainMs: (namespace: string): number =>
+      Math.max(store.hasSynced ? 0 : DEFAULT_DRAIN_SECONDS * 1_000, ...of(namespace).accepted.map(({ drainMs }) => drainMs)),
     onChange: store.onChange,
     synced: store.synced,
   };

@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { snapshot, table } from "../../../test/support/route-table.ts";
 import { appsIn } from "../../../test/support/source-apps.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import { silentLogger } from "../../base/log.ts";
 import { PODS, type Pod } from "../../kube/client/resources.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { createInformers } from "../../runtime/informers.ts";
 import { createStore } from "../../runtime/store.ts";
 import { createPodHistory } from "./pod-history.ts";
@@ -17,7 +19,7 @@ const pod = (name: string, status: Pod["status"] = { phase: "Running" }): Pod =>
 });
 const container = (state: object) => ({ name: "operator", ready: false, restartCount: 0, state });
 const GRACE_MS = 12_000;
-const facts = { connected: true } as ProxyFacts;
+const facts = { connected: true, inDoubt: [] as readonly Snapshot[] } as ProxyFacts;
 
 function setUp() {
   const clock = createFakeClock();
@@ -226,6 +228,16 @@ describe("in an app that divides other clusters", () => {
     history.listed("shop", [pod("a")]);
     await clock.advance(ABROAD_MS - 1);
     expect(names()).toEqual(["unknown"]);
+    await clock.advance(1);
+    expect(names()).toEqual([]);
+  });
+
+  it("a pod that may enforce routes with a cluster counts, though the MeshCluster is deleted", async () => {
+    const { clock, history, names } = setUpAbroad(0);
+    const clusters = [{ name: "eu", servers: ["eu:443"], drainMs: DRAIN_MS, owner: "" }];
+    history.removed(pod("a"), { ...facts, acknowledged: snapshot(table([], {}), { clusters }) });
+    await clock.advance(ABROAD_MS - 1);
+    expect(names()).toEqual(["a"]);
     await clock.advance(1);
     expect(names()).toEqual([]);
   });

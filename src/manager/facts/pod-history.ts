@@ -9,7 +9,7 @@
 // nothing about its processes, and kube-apiserver accepts its token for some time more.
 import type { Clock } from "../../base/clock.ts";
 import type { Pod } from "../../kube/client/resources.ts";
-import { type PodKey, type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
+import { type PodKey, type ProxyFacts, podKey, snapshotsIn } from "../../mesh/handover/proxy-facts.ts";
 import { hasEnded } from "./app-pods.ts";
 import type { PodWatch } from "./pod-watch.ts";
 
@@ -66,16 +66,21 @@ export function createPodHistory({ clock, tokenCacheMs, longestDrainMs = () => 0
       over(namespace);
     });
   };
-  /** How long a pod that was removed by force may write in other clusters; 0 if no app divides any. */
-  const abroadMs = (namespace: string) => {
-    const drainMs = longestDrainMs(namespace);
-    return drainMs === 0 ? 0 : graceMs + HOME_PROOF_MS + drainMs;
+  /** How long the pod's last request may run in another cluster. Its routes may have one whose MeshCluster has changed or is gone. */
+  const drainMs = (namespace: string, facts?: ProxyFacts) => {
+    const enforced = facts === undefined ? [] : snapshotsIn(facts).flatMap(({ clusters = [] }) => clusters);
+    return Math.max(longestDrainMs(namespace), ...enforced.map((cluster) => cluster.drainMs));
+  };
+  /** How long a pod that was removed by force may write in other clusters; 0 if there are none. */
+  const abroadMs = (namespace: string, facts?: ProxyFacts) => {
+    const lastMs = drainMs(namespace, facts);
+    return lastMs === 0 ? 0 : graceMs + HOME_PROOF_MS + lastMs;
   };
   const removed = (pod: Pod, facts: ProxyFacts | undefined) => {
     const { namespace = "" } = pod.metadata;
     if (isHarmless(pod, facts)) return;
     keep(gone, namespace, { pod, facts }, graceMs);
-    keep(abroad, namespace, { pod, facts }, abroadMs(namespace));
+    keep(abroad, namespace, { pod, facts }, abroadMs(namespace, facts));
   };
   const startAge = (namespace: string) => {
     if (!sinceMs.has(namespace)) sinceMs.set(namespace, clock.monotonicMs());
@@ -98,7 +103,7 @@ export function createPodHistory({ clock, tokenCacheMs, longestDrainMs = () => 0
     /** All containers of the pod have ended, as its kubelet has just reported: its last requests may still run. */
     ended(pod: Pod, facts: ProxyFacts | undefined): void {
       const { namespace = "" } = pod.metadata;
-      keep(abroad, namespace, { pod, facts }, longestDrainMs(namespace));
+      keep(abroad, namespace, { pod, facts }, drainMs(namespace, facts));
     },
     mayHaveEarlierRoutes: (pod: Pod) => listedWith(pod) !== undefined,
     isStatusLate: (pod: Pod) => listedWith(pod)?.isStatusLate ?? false,

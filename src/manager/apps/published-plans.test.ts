@@ -4,7 +4,7 @@ import { createPublishedPlans } from "./published-plans.ts";
 
 const APP = { namespace: "shop", name: "app" };
 
-it("tells of a plan when its owners or who is waited for have changed, and then no more", () => {
+it("tells of a plan when its owners or who is waited for have changed, and when it is gone, and then no more", () => {
   const plans = createPublishedPlans();
   const told: string[] = [];
   const end = plans.onChange(({ name }) => told.push(name));
@@ -21,7 +21,7 @@ it("tells of a plan when its owners or who is waited for have changed, and then 
   expect([changes(publish), changes(publish)]).toEqual([1, 0]);
   model.bare("b"); // it may write what moves, too
   expect(changes(publish)).toBe(1);
-  plans.forget(APP);
+  expect([changes(() => plans.forget(APP)), changes(() => plans.forget(APP))]).toEqual([1, 0]);
   expect(plans.get(APP)).toBeUndefined();
   end();
   expect(changes(publish)).toBe(0);

@@ -19,6 +19,9 @@ export function createPublishedPlans() {
   const plans = new Map<string, PublishedPlan>();
   const listeners = new Set<(app: Request) => void>();
   let version = 0;
+  const tell = (app: Request) => {
+    for (const listener of listeners) listener(app);
+  };
   return {
     /** Undefined if this manager has published nothing for the app yet. */
     get: (app: Request): PublishedPlan | undefined => plans.get(formatRequest(app)),
@@ -26,10 +29,12 @@ export function createPublishedPlans() {
       const before = plans.get(formatRequest(app));
       const hasChanged = before === undefined || !isSame(before.plan, plan);
       plans.set(formatRequest(app), { plan, version: hasChanged ? ++version : before.version });
-      if (hasChanged) for (const listener of listeners) listener(app);
+      if (hasChanged) tell(app);
     },
-    forget: (app: Request) => void plans.delete(formatRequest(app)),
-    /** Calls the listener with each app whose owners or waits have changed. */
+    forget(app: Request): void {
+      if (plans.delete(formatRequest(app))) tell(app);
+    },
+    /** Calls the listener with each app whose owners or waits have changed, or whose plan is gone. */
     onChange(listener: (app: Request) => void): () => void {
       listeners.add(listener);
       return () => void listeners.delete(listener);

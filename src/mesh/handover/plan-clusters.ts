@@ -64,7 +64,7 @@ export function pausedClusters(
   });
 }
 
-/** The clusters of an app that ends: the default subset gets them first, and all pods are open to them afterwards. */
+/** The clusters of an app that ends: the default subset gets them first, and all pods join it afterwards. */
 export function endingClusters(snapshots: readonly Snapshot[]): readonly ClusterRoute[] {
   const [newest] = snapshots.filter(({ clusters }) => clusters !== undefined).sort((a, b) => b.version - a.version);
   return (newest?.clusters ?? []).map(({ name, servers, drainMs }) => ({ name, servers, drainMs, owner: DEFAULT_SUBSET }));

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import { modelApp } from "../../../test/support/model-app.ts";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { group, snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { CLUSTERS } from "../contract/route-type.ts";
+import { mayReach } from "../ownership/clusters.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import { isDissolved, planDissolution } from "./plan-dissolution.ts";
 import type { FactsOf } from "./proxy-facts.ts";
@@ -239,5 +241,27 @@ describe("an app that is deleted", () => {
     app.settle();
     expect(app.enforced("c")).toMatchObject({ subset: "", lockName: "lock" });
     expect(app.isDissolved()).toBe(true);
+  });
+
+  it("keeps its clusters closed to pods that do not lead yet when they join the default subset", () => {
+    const app = { namespace: "shop", name: "app" };
+    const pods = [appPod("d"), appPod("c", "canary")];
+    const eu = { name: "eu", servers: ["eu:443"], drainMs: 1_000, owner: "canary" };
+    const enforced = new Map<string, Snapshot>(
+      pods.map(({ name, subset }) => [name, { ...snapshot(table([], {}), { subset, clusters: [eu] }), app }]),
+    );
+    const factsOf: FactsOf = (pod) =>
+      proxyFacts({ acknowledged: enforced.get(pod.slice("shop/".length)), capabilities: new Set([CLUSTERS]) });
+    const plan = () => planDissolution({ app, words: undefined, pods, factsOf, lockName: "lock", namespaces: ["n"] });
+    const seen: string[] = [];
+    for (let version = 2; version < 12; version++) {
+      const pod = pods[version % 2] ?? POD;
+      enforced.set(pod.name, { ...plan().rulesFor(pod), version });
+      const writers = [...enforced].filter(([, routes]) => mayReach(routes, "eu:443")).map(([name]) => name);
+      seen.push(writers.join());
+    }
+    expect([...new Set(seen)]).toEqual(["c", "", "d", "d,c"]);
+    expect(enforced.get("c")).toMatchObject({ subset: "", clusters: [{ ...eu, owner: "" }] });
+    expect(isDissolved(plan(), pods, factsOf)).toBe(true);
   });
 });

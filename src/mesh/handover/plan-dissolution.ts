@@ -62,7 +62,8 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
     common: { app, podNamespace: app.namespace, lockName: lockNameIn(facts), callers: NO_CALLER_POLICY, words },
     subsets,
     tableOf: (subset) => withFences(desired, fences, subset),
-    clustersOf: isDrained || snapshots.every(({ clusters }) => clusters === undefined) ? undefined : abroad.clustersOf,
+    // Also in the whole view: a pod that joins the default subset writes there only once it leads, as at home.
+    clustersOf: snapshots.every(({ clusters }) => clusters === undefined) ? undefined : abroad.clustersOf,
   });
   return {
     desired: whole,

@@ -60,9 +60,9 @@ async function write(pod: MeshPod, kube: Kube, dispatcher: ProxyAgent): Promise<
 }
 
 /** Creates what the writers write to. */
-export async function prepareCluster(kube: Kube): Promise<void> {
+export async function prepareCluster(kube: Kube, labels: Readonly<Record<string, string>> = {}): Promise<void> {
   const probe = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token });
-  const { status } = await probe.send("POST", "/api/v1/namespaces/default/configmaps", { metadata: { name: "shared" } });
+  const { status } = await probe.send("POST", "/api/v1/namespaces/default/configmaps", { metadata: { name: "shared", labels } });
   await probe.close();
   if (status !== 201) throw new Error(`creating the ConfigMap: status ${status}`);
 }

@@ -25,11 +25,13 @@ export const GO_PROGRAMS = [
   "test/tools/helm",
   "test/tools/actionlint",
 ] as const;
+/** The CI does not build these in advance, since only nightly tests use them. */
+const NIGHTLY_PROGRAMS = ["test/operators/go-multicluster"] as const;
 /** Modules without sources of their own, by the package of another module that they build. Only nightly tests use them. */
 const FOREIGN_PACKAGES = {
   "test/operators/prometheus-operator": "github.com/prometheus-operator/prometheus-operator/cmd/operator",
 } as const;
-export type GoProgram = (typeof GO_PROGRAMS)[number] | keyof typeof FOREIGN_PACKAGES;
+export type GoProgram = (typeof GO_PROGRAMS)[number] | (typeof NIGHTLY_PROGRAMS)[number] | keyof typeof FOREIGN_PACKAGES;
 
 /** Build, vet and test use the same flags, since with other flags Go compiles all of Kubernetes again. */
 export const GO_FLAGS: readonly string[] = ["-trimpath"];

@@ -1,5 +1,6 @@
 // Which MeshClusters of a namespace count. Pure. Invariant: no server and no identity belongs to two of them, since each name of
 // a cluster has an owner of its own: the oldest object counts, and the status of the others names it.
+import { z } from "zod";
 import { DEFAULT_DRAIN_SECONDS, type MeshCluster, serverOf, validateMeshCluster } from "../../api/mesh-cluster.ts";
 import { formatProblem } from "../../api/problems.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
@@ -10,7 +11,7 @@ export type AcceptedCluster = ClusterFacts & Pick<ClusterRoute, "servers" | "dra
 export interface AcceptedClusters {
   /** By name, ascending. */
   readonly accepted: readonly AcceptedCluster[];
-  /** Why the other objects do not count, by name. */
+  /** Why the other objects do not count, by name, and what is wrong with an object of which only the valid servers count. */
   readonly refused: ReadonlyMap<string, { readonly reason: "Invalid" | "AlreadyKnown"; readonly message: string }>;
 }
 
@@ -22,17 +23,16 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
   for (const object of objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined).sort(byAge)) {
     const { name = "", labels = {} } = object.metadata;
     const checked = validateMeshCluster(object);
-    if (!checked.ok) {
-      refused.set(name, { reason: "Invalid", message: checked.problems.map(formatProblem).join("; ") });
-      continue;
-    }
-    const { servers, clusterID, drainSeconds = DEFAULT_DRAIN_SECONDS } = checked.value.spec;
+    if (!checked.ok) refused.set(name, { reason: "Invalid", message: checked.problems.map(formatProblem).join("; ") });
+    const spec: Partial<MeshCluster["spec"]> = checked.ok ? checked.value.spec : readableSpec(object);
+    const { servers = [], clusterID, drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
     const hosts = [...new Set(servers.flatMap((url) => serverOf(url) ?? []))].sort();
+    if (hosts.length === 0) continue;
     const identities = [...hosts.map((host) => `server ${host}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
     const taken = identities.find((identity) => known.has(identity));
     if (taken !== undefined) {
       const message = `${taken} is that of MeshCluster ${known.get(taken)}: a cluster has one name, so delete one of the two`;
-      refused.set(name, { reason: "AlreadyKnown", message });
+      if (checked.ok) refused.set(name, { reason: "AlreadyKnown", message });
       continue;
     }
     for (const identity of identities) known.set(identity, name);
@@ -40,6 +40,14 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
   }
   return { accepted: accepted.sort((a, b) => (a.name < b.name ? -1 : 1)), refused };
 }
+
+/** The servers of an object that is not valid: a mistake in one of them must not open the others to every pod. */
+function readableSpec({ spec }: { readonly spec?: unknown }): Pick<MeshCluster["spec"], "servers"> {
+  const { data } = READABLE.safeParse(spec);
+  return { servers: (data?.servers ?? []).filter((server) => typeof server === "string") };
+}
+
+const READABLE = z.object({ servers: z.array(z.unknown()) });
 
 function byAge({ metadata: a }: MeshCluster, { metadata: b }: MeshCluster): number {
   const [first, second] = [a, b].map(({ creationTimestamp = "", name = "" }) => `${creationTimestamp} ${name}`);

@@ -53,6 +53,13 @@ describe("the MeshClusters of a namespace", () => {
     expect(refused.get("a")).toMatchObject({ message: expect.stringContaining("clusterID id-1 is that of MeshCluster eu") });
   });
 
+  it("one with a mistake keeps its valid servers, so that no edit opens them to every pod", () => {
+    const eu = meshCluster("eu", { servers: ["https://eu.example", "https://eu.example:99999", 5], drainSeconds: 0 });
+    const { accepted, refused } = acceptClusters([eu]);
+    expect(accepted).toEqual([{ name: "eu", labels: {}, servers: ["eu.example:443"], drainMs: 60_000 }]);
+    expect(refused.get("eu")).toMatchObject({ reason: "Invalid", message: expect.stringContaining("spec.servers[1]") });
+  });
+
   it("one that is deleted does not count, and one that is not valid says why", () => {
     const ending = meshCluster("eu", { servers: ["https://eu.example"] }, { deletionTimestamp: "2026-01-02T00:00:00Z" });
     const { accepted, refused } = acceptClusters([

@@ -12,7 +12,7 @@ const EU: MeshCluster = {
 };
 
 it("says nothing of owners before the clusters are listed, and assumes the default time for requests until then", () => {
-  const store = createStore<MeshCluster>();
+  const store = createStore<MeshCluster>((error) => expect.fail(String(error)));
   const known = createKnownClusters({ store: () => store as never });
   expect([known.routes("fleet", owners), known.longestDrainMs("fleet")]).toEqual([undefined, 60_000]);
   store.replace([EU]);

@@ -8,6 +8,11 @@ import type { ClusterFacts } from "../apps/compile/route-spec.ts";
 
 export type AcceptedCluster = ClusterFacts & Pick<ClusterRoute, "servers" | "drainMs">;
 
+interface Accepting extends AcceptedCluster {
+  readonly servers: string[];
+  drainMs: number;
+}
+
 export interface AcceptedClusters {
   /** By name, ascending. */
   readonly accepted: readonly AcceptedCluster[];
@@ -17,8 +22,8 @@ export interface AcceptedClusters {
 
 /** @param objects of one namespace; they may be older than the schema */
 export function acceptClusters(objects: readonly MeshCluster[]): AcceptedClusters {
-  const known = new Map<string, string>();
-  const accepted: AcceptedCluster[] = [];
+  const known = new Map<string, Accepting>();
+  const accepted: Accepting[] = [];
   const refused = new Map<string, { readonly reason: "Invalid" | "AlreadyKnown"; readonly message: string }>();
   for (const object of objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined).sort(byAge)) {
     const { name = "", labels = {} } = object.metadata;
@@ -30,13 +35,18 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
     if (hosts.length === 0) continue;
     const identities = [...hosts.map((host) => `server ${host}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
     const taken = identities.find((identity) => known.has(identity));
-    if (taken !== undefined) {
-      const message = `${taken} is that of MeshCluster ${known.get(taken)}: a cluster has one name, so delete one of the two`;
-      if (checked.ok) refused.set(name, { reason: "AlreadyKnown", message });
-      continue;
+    const older = taken === undefined ? undefined : known.get(taken);
+    const cluster = older ?? { name, labels, servers: [], drainMs: 0 };
+    if (older === undefined) accepted.push(cluster);
+    else if (checked.ok) {
+      const message = `${taken} is that of MeshCluster ${older.name}: a cluster has one name, so delete one of the two`;
+      refused.set(name, { reason: "AlreadyKnown", message });
     }
-    for (const identity of identities) known.set(identity, name);
-    accepted.push({ name, labels, servers: hosts, drainMs: drainSeconds * 1_000 });
+    // A server of a refused object must not become open to every pod: it is the older cluster's, by what the two say.
+    cluster.servers.push(...hosts.filter((host) => !known.has(`server ${host}`)));
+    cluster.servers.sort();
+    cluster.drainMs = Math.max(cluster.drainMs, drainSeconds * 1_000);
+    for (const identity of identities) if (!known.has(identity)) known.set(identity, cluster);
   }
   return { accepted: accepted.sort((a, b) => (a.name < b.name ? -1 : 1)), refused };
 }

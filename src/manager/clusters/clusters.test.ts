@@ -53,6 +53,18 @@ describe("the MeshClusters of a namespace", () => {
     expect(refused.get("a")).toMatchObject({ message: expect.stringContaining("clusterID id-1 is that of MeshCluster eu") });
   });
 
+  it("a server of one that is refused belongs to the one that counts, so that no edit of another opens it to every pod", () => {
+    const eu = meshCluster("eu", { servers: ["https://eu.example", "https://us.example"] });
+    const us = meshCluster(
+      "us",
+      { servers: ["https://us.example", "https://10.0.0.5"], drainSeconds: 90 },
+      { creationTimestamp: "2026-01-02T00:00:00Z" },
+    );
+    const { accepted } = acceptClusters([eu, us]);
+    const servers = ["10.0.0.5:443", "eu.example:443", "us.example:443"];
+    expect(accepted).toEqual([{ name: "eu", labels: {}, servers, drainMs: 90_000 }]);
+  });
+
   it("one with a mistake keeps its valid servers, so that no edit opens them to every pod", () => {
     const eu = meshCluster("eu", { servers: ["https://eu.example", "https://eu.example:99999", 5], drainSeconds: 0 });
     const { accepted, refused } = acceptClusters([eu]);

@@ -1,5 +1,5 @@
 // The kind MeshCluster: another cluster that operators work on, so that an app can divide several clusters between its subsets.
-// The mesh knows a cluster by the addresses of its API server alone: it does not open the TLS of what is sent there.
+// The mesh knows only the servers of a cluster: it does not decrypt what is sent there.
 import { optional, z } from "zod";
 import { canonicalHost } from "../base/host-name.ts";
 import type { Immutable } from "../base/json.ts";
@@ -10,7 +10,7 @@ import { AGE_COLUMN, conditionColumns, defineKind, KRUISE_GROUP, objectMetaSchem
 import { type ValidationResult, validate } from "./problems.ts";
 import { noDuplicates, withRules } from "./rule.ts";
 
-/** Of one cluster: its name, its private name, an address of each. */
+/** Enough for a public name, a private name, and addresses of both. */
 export const MAX_SERVERS = 8;
 export const MAX_CLUSTER_OWNERS = 32;
 export const DEFAULT_DRAIN_SECONDS = 60;
@@ -26,12 +26,12 @@ const specSchema = z.strictObject({
     "URLs of the cluster's API server, as in kubeconfigs: each name and each address under which operators reach it. Requests to a server that no MeshCluster lists are not limited. Two URLs with the same host and port are the same server.",
   ),
   clusterID: optional(textUpTo(253)).describe(
-    "Identity of the cluster: the value of the property clusterset.k8s.io/cluster-id of its ClusterProfile, or the UID of its namespace kube-system. Two MeshClusters of a namespace with the same identity are refused, since each would have an owner of its own.",
+    "Identity of the cluster: the value of the property clusterset.k8s.io/cluster-id of its ClusterProfile, or the UID of its namespace kube-system. Of two MeshClusters of a namespace with the same identity, the younger is refused, since the cluster could have two owners.",
   ),
   drainSeconds: optional(int(1, 3_600))
     .meta({ default: DEFAULT_DRAIN_SECONDS })
     .describe(
-      "How long the cluster's API server may work on a request that it has accepted, in seconds: its --request-timeout. A subset that loses the cluster gives it up after this time.",
+      "How long the cluster's API server may work on a request that it has accepted, in seconds: its --request-timeout. When the cluster moves, the next owner waits for this time.",
     ),
 });
 
@@ -43,13 +43,13 @@ const ownerSchema = z.object({
 const statusSchema = z.object({
   observedGeneration: optional(z.int().min(0)).describe("Generation of the object that this status is about."),
   owners: optional(z.array(ownerSchema).max(MAX_CLUSTER_OWNERS).meta(listMap("app"))).describe(
-    `The owner in each app that divides clusters; while the cluster moves, who gets it. At most ${MAX_CLUSTER_OWNERS} apps are listed.`,
+    `The owner in each app that divides the cluster; while the cluster moves, the next owner. At most ${MAX_CLUSTER_OWNERS} apps are listed.`,
   ),
   waitingOn: atomicList(textUpTo(253), 16).describe(
     "Pods that may still send requests to the cluster though they do not own it.",
   ),
   conditions: optional(conditionsSchema).describe(
-    "Ready: the worst of the others. Identified: no older MeshCluster of the namespace has one of its servers or its clusterID. Enforced: only pods of the owner can write to the cluster through the mesh.",
+    "Ready: True if both others are True. Identified: no older MeshCluster of the namespace has one of its servers or its clusterID. Enforced: only pods of the owner can write to the cluster through the mesh.",
   ),
 });
 

@@ -1,4 +1,4 @@
-// The fifth act: an operator works on two other clusters, with one set of credentials, and each has one writer.
+// The fifth act: an operator works on two other clusters. All its pods have the same credentials, and each cluster has one writer.
 import { MESH_CLUSTERS } from "../../../src/api/resources.ts";
 import type { Act } from "../act.ts";
 import { readApp } from "../divide/app.ts";

@@ -1,5 +1,5 @@
-// The other clusters of the act: API servers as processes, and what the operator's pods send to them through their proxies. Every pod has
-// the same credentials for them: those of an administrator.
+// The other clusters of the act: API servers as processes, and what the operator's pods send to them through their proxies. Every pod
+// has an administrator's credentials for all of them.
 import { readFileSync } from "node:fs";
 import { ProxyAgent, request } from "undici";
 import { createKubeClient } from "../../../src/kube/client/client.ts";
@@ -61,7 +61,7 @@ export interface ClusterWrite {
   readonly untilMs: number;
 }
 
-/** The writes of pods in the audit log of a cluster that succeeded, in the order of their beginning. */
+/** The pods' successful writes in the audit log of a cluster, in the order in which they began. */
 export function writesTo({ auditLog }: OtherCluster): ClusterWrite[] {
   const lines = readFileSync(auditLog, "utf8").split("\n").slice(0, -1);
   const events = lines.map((line) => JSON.parse(line) as AuditLine);

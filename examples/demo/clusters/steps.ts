@@ -1,4 +1,4 @@
-// The steps of the act after the first, and the judgement: two clusters, each with one writer, and one of them moves.
+// The steps of the act, and the check at its end: two clusters, each with one writer, and one of them moves.
 import { setTimeout as delay } from "node:timers/promises";
 import { MESH_CLUSTERS } from "../../../src/api/resources.ts";
 import { check, type Stage } from "../act.ts";
@@ -11,7 +11,7 @@ const DRAIN_SECONDS = 1;
 const EVERY_MS = 50;
 const ENOUGH_WRITES = 10;
 
-/** The clusters of the act, and what the pods have got as answers, by pod and cluster. */
+/** The clusters of the act, and the answers that the pods got, by pod and cluster. */
 export interface Others {
   readonly clusters: OtherCluster[];
   readonly answers: Map<string, string[]>;
@@ -70,7 +70,7 @@ export async function moveCluster({ world, watcher, teller: { step, note } }: St
   await watcher.until(() => (answers().at(-1) === "200" ? undefined : "subset v2 does not write to us yet"));
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(1);
   note(
-    `${seconds} s later v2 writes there. Of these, ${DRAIN_SECONDS} s is for requests that the cluster had still accepted (drainSeconds).`,
+    `${seconds} s later v2 writes there. This includes ${DRAIN_SECONDS} s for requests that the cluster had already accepted (drainSeconds).`,
   );
   await delay(10 * EVERY_MS);
 }

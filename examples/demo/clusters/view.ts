@@ -8,7 +8,7 @@ export interface Facts {
 export interface ClusterRow {
   readonly name: string;
   readonly region: string;
-  /** "" before the manager has said it. */
+  /** "" until the manager has written it. */
   readonly owner: string;
   readonly ready: string;
   readonly message: string;

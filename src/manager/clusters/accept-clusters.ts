@@ -1,5 +1,5 @@
-// Which MeshClusters of a namespace count. Pure. Invariant: no server and no identity belongs to two of them, since each name of
-// a cluster has an owner of its own: the oldest object counts, and the status of the others names it.
+// Which MeshClusters of a namespace are accepted. Pure. Invariant: no two have a server or an identity in common, since one cluster
+// could then have two owners. The oldest object is accepted, and the status of the others names it.
 import { z } from "zod";
 import { DEFAULT_DRAIN_SECONDS, type MeshCluster, serverOf, validateMeshCluster } from "../../api/mesh-cluster.ts";
 import { formatProblem } from "../../api/problems.ts";
@@ -16,11 +16,11 @@ interface Accepting extends AcceptedCluster {
 export interface AcceptedClusters {
   /** By name, ascending. */
   readonly accepted: readonly AcceptedCluster[];
-  /** Why the other objects do not count, by name, and what is wrong with an object of which only the valid servers count. */
+  /** By name: why an object is not accepted, or what is wrong with an object of which only the valid servers are accepted. */
   readonly refused: ReadonlyMap<string, { readonly reason: "Invalid" | "AlreadyKnown"; readonly message: string }>;
 }
 
-/** @param objects of one namespace; they may be older than the schema */
+/** @param objects of one namespace; the present schema may not allow them */
 export function acceptClusters(objects: readonly MeshCluster[]): AcceptedClusters {
   const known = new Map<string, Accepting>();
   const accepted: Accepting[] = [];
@@ -39,7 +39,7 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
     const cluster = older ?? { name, labels, servers: [], drainMs: 0 };
     if (older === undefined) accepted.push(cluster);
     else if (checked.ok) {
-      const message = `${taken} is that of MeshCluster ${older.name}: a cluster has one name, so delete one of the two`;
+      const message = `${taken} is that of MeshCluster ${older.name}: keep one MeshCluster for each cluster`;
       refused.set(name, { reason: "AlreadyKnown", message });
     }
     // A server of a refused object must not become open to every pod: it is the older cluster's, by what the two say.

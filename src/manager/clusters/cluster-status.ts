@@ -39,12 +39,12 @@ const MAX_WAITING = 16;
 const MAX_MESSAGE_CHARS = 1_024;
 
 const CAUSES: Readonly<Record<ClusterWait["cause"], string>> = {
-  holds: "has not given it up yet",
+  holds: "has not given up the cluster yet",
   unreported: "has not reported to this manager yet",
   unstarted: "does not start, so its proxy does not report",
   "no-proxy": "has no proxy: restart it",
   "pod-gone": "was removed, and its last requests may still run",
-  "just-listed": "was perhaps removed just before this manager led",
+  "just-listed": "may have been removed just before this manager became the leader",
   "not-enforced":
     "has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it",
 };
@@ -53,7 +53,11 @@ export function clusterStatus({ object, refused, apps, now }: StatusFacts): Mesh
   const { generation = 0 } = object.metadata;
   const identified: Verdict = refused
     ? { status: "False", ...refused }
-    : { status: "True", reason: "Unique", message: "no other MeshCluster of the namespace has its servers or its identity" };
+    : {
+        status: "True",
+        reason: "Unique",
+        message: "no older MeshCluster of the namespace has one of its servers or its clusterID",
+      };
   const enforced = enforcedVerdict(apps);
   const ready = [identified, enforced].find(({ status }) => status === "False") ?? enforced;
   const previous = object.status?.conditions ?? [];
@@ -73,14 +77,16 @@ export function clusterStatus({ object, refused, apps, now }: StatusFacts): Mesh
 
 function enforcedVerdict(apps: readonly AppOfCluster[]): Verdict {
   if (apps.length === 0) {
-    const message = "no app of the namespace has a rule about clusters, so every pod may write to this one";
+    const message = "no app of the namespace divides this cluster, so every pod may write to it";
     return { status: "Unknown", reason: "NotDivided", message };
   }
   for (const { app, route, waits } of apps) {
     const [first] = waits;
     if (first === undefined) continue;
     const others = waits.length > 1 ? `, and ${waits.length - 1} more` : "";
-    const waiting = route.isFenced ? `${subsetText(route.owner)} waits for it` : `${subsetText(route.owner)} keeps it`;
+    const waiting = route.isFenced
+      ? `${subsetText(route.owner)} waits for the cluster`
+      : `${subsetText(route.owner)} keeps the cluster`;
     const message = `${app}: pod ${podOf(first)} ${CAUSES[first.cause]}${others}; ${waiting}`;
     return { status: "False", reason: route.isFenced ? "Moving" : "PodsNotEnforcing", message };
   }

@@ -111,7 +111,7 @@ describe("the status of a MeshCluster", () => {
     const status = clusterStatus({ object, refused: undefined, apps: [app([wait, wait], true)], now });
     expect(status).toMatchObject({ observedGeneration: 3, owners: [{ app: "shop", subset: "blue" }], waitingOn: ["p"] });
     expect(status.conditions?.[0]?.message).toBe(
-      'shop: pod p has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it, and 1 more; subset "blue" waits for it',
+      'shop: pod p has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it, and 1 more; subset "blue" waits for the cluster',
     );
   });
 });

@@ -1,6 +1,6 @@
-// Who may open a tunnel to another cluster that the app divides. Invariants: a byte goes there only while this pod's subset owns
-// the cluster, and while the API server at home accepts this pod; a tunnel or request that began before its server was a divided
-// cluster's ends when it becomes one.
+// Limits tunnels to the other clusters that the app divides. Invariants: a byte goes there only while this pod's subset owns the
+// cluster and the API server at home accepts this pod. When a server begins to belong to a divided cluster, its open tunnels and
+// requests are cut, since they were not checked.
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -16,7 +16,7 @@ import type { Visit } from "./visits.ts";
 export interface ClusterGateDeps {
   readonly session: ClusterSession;
   readonly home: Pick<HomeProof, "leftMs" | "authorization">;
-  /** `closedFor` is set while a leader's writes are held back, since its lock has got another name. */
+  /** `closedFor` is the lock's new name while writes are refused, until this pod leads by that name. */
   readonly lock: { readonly closedFor: string | undefined };
   readonly clock: Clock;
   readonly log: Logger;
@@ -25,7 +25,7 @@ export interface ClusterGateDeps {
 interface Passage {
   readonly visit: Visit;
   readonly server: string;
-  /** Name of the divided cluster that has had the server from the beginning; undefined: none had it. */
+  /** The divided cluster that had the server when the tunnel began; undefined if none had it. */
   readonly cluster: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export function createClusterGate({ session, home, lock, clock, log }: ClusterGa
       const isUnjudged = cluster === undefined && clusterAt(snapshot, server) !== undefined;
       const mayLeadNoMore = isOtherSubset && cluster !== undefined;
       if (isUnjudged || mayLeadNoMore || !mayReach(snapshot, server))
-        cut(passage, "its cluster or this pod belongs to another subset now");
+        cut(passage, "the cluster's owner, its servers or this pod's subset has changed");
     }
   });
 
@@ -63,13 +63,13 @@ export function createClusterGate({ session, home, lock, clock, log }: ClusterGa
     const leftMs = home.leftMs();
     isWatchingHome = judged.length > 0 && leftMs > 0;
     if (isWatchingHome) clock.after(leftMs, watchHome);
-    else for (const passage of judged) cut(passage, "the API server at home has not accepted this pod lately");
+    else for (const passage of judged) cut(passage, `the API server at home has not accepted this pod for ${PROOF_MS / 1_000} s`);
   };
 
   return {
     /**
-     * Counts the tunnel or request as a use of its server. Returns a test that each chunk of bytes for the server has to pass, if a divided
-     * cluster has the server; else undefined.
+     * Counts the tunnel or request as a use of its server. If a divided cluster has the server, the result is a test that each
+     * chunk of bytes to it has to pass; else undefined.
      * @throws EgressError if the pod may not write there now
      */
     enter({ host, port }: Pick<EgressTarget, "host" | "port">, visit: Visit): (() => boolean) | undefined {
@@ -98,12 +98,13 @@ export function createClusterGate({ session, home, lock, clock, log }: ClusterGa
       new EgressError(result, `ctrlmesh egress: ${name} ${why}`, result === "not-owned" ? {} : { retryAfterSeconds: 1 });
     const access = accessTo(cluster, session.current?.snapshot.subset ?? "");
     if (access === "other-subset") throw refuse("not-owned", `belongs to ${subsetText(cluster.owner)}`);
-    if (access === "moving") throw refuse("moving", "moves to this subset, and another pod may still write there");
-    if (lock.closedFor !== undefined) throw refuse("moving", `is closed until this pod leads by its lock ${lock.closedFor}`);
+    if (access === "moving") throw refuse("moving", "moves to this subset, but a pod of another subset may still write there");
+    if (lock.closedFor !== undefined)
+      throw refuse("moving", `is closed until this pod leads by the lock's new name, ${lock.closedFor}`);
     if (home.leftMs() > 0) return;
     const why =
       home.authorization === undefined
-        ? "is closed: the API server at home has not accepted a token of this pod yet, so send it a request first"
+        ? "is closed: the API server at home has not accepted a token of this pod yet, so first send a request to that API server"
         : `is closed: the API server at home has not accepted this pod for ${PROOF_MS / 1_000} s, so it may have been removed`;
     throw refuse("unproven", why);
   }

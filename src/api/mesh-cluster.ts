@@ -26,7 +26,7 @@ const specSchema = z.strictObject({
     "URLs of the cluster's API server, as in kubeconfigs: each name and each address under which operators reach it. Requests to a server that no MeshCluster lists are not limited. Two URLs with the same host and port are the same server.",
   ),
   clusterID: optional(textUpTo(253)).describe(
-    "Identity of the cluster: the value of the property clusterset.k8s.io/cluster-id of its ClusterProfile, or the UID of its namespace kube-system. Of two MeshClusters of a namespace with the same identity, the younger is refused, since the cluster could have two owners.",
+    "Identity of the cluster: the value of the property clusterset.k8s.io/cluster-id of its ClusterProfile, or the UID of its namespace kube-system. Of two MeshClusters of a namespace with the same identity, the younger is refused, and its servers belong to the older. Otherwise the cluster could have two owners.",
   ),
   drainSeconds: optional(int(1, 3_600))
     .meta({ default: DEFAULT_DRAIN_SECONDS })

@@ -42,7 +42,7 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
       const message = `${taken} is that of MeshCluster ${older.name}: keep one MeshCluster for each cluster`;
       refused.set(name, { reason: "AlreadyKnown", message });
     }
-    // A server of a refused object must not become open to every pod: it is the older cluster's, by what the two say.
+    // A server of a refused object must not become open to every pod: it belongs to the older object's cluster.
     cluster.servers.push(...hosts.filter((host) => !known.has(`server ${host}`)));
     cluster.servers.sort();
     cluster.drainMs = Math.max(cluster.drainMs, drainSeconds * 1_000);

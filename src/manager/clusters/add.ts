@@ -6,7 +6,7 @@ import type { ControllerBase, ManagerContext } from "../context/manager-context.
 import type { KnownClusters } from "./known-clusters.ts";
 import { createClustersReconciler } from "./reconciler.ts";
 
-/** A status is written at most once in this time. */
+/** The statuses of a namespace are written at most once in this time. */
 const DEBOUNCE_MS = 500;
 
 interface ClustersControllerOptions extends ControllerBase, Pick<ManagerContext, "apps" | "clock"> {

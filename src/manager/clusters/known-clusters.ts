@@ -1,5 +1,5 @@
-// The MeshClusters of each namespace, for the plans of its apps. Every replica follows them. Invariant: nothing is said of them before
-// they have been listed: a plan without a cluster opens it to every pod.
+// The MeshClusters of each namespace, for the plans of its apps. Every replica watches them. Invariant: apps that divide clusters get no
+// plan before the first list, because a plan without a cluster would open it to every pod.
 import { DEFAULT_DRAIN_SECONDS } from "../../api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
@@ -20,7 +20,7 @@ export function createKnownClusters(informers: Pick<Informers, "store">) {
   };
   return {
     of,
-    /** The owners by a spec, without fences; undefined until the clusters have been listed. */
+    /** The clusters with the owners that a spec names, without fences; undefined until the first list. */
     routes(namespace: string, ownersOf: NonNullable<AppSpec["clusterOwners"]>): ClusterRoute[] | undefined {
       if (!store.hasSynced) return undefined;
       const { accepted } = of(namespace);
@@ -30,7 +30,7 @@ export function createKnownClusters(informers: Pick<Informers, "store">) {
         return owner === undefined ? [] : [{ ...cluster, owner }];
       });
     },
-    /** The longest time that a request to a cluster may still run, in milliseconds; 0 without clusters, the default until they are listed. */
+    /** The longest drainMs; 0 without clusters, and the default before the first list. */
     longestDrainMs: (namespace: string): number =>
       Math.max(store.hasSynced ? 0 : DEFAULT_DRAIN_SECONDS * 1_000, ...of(namespace).accepted.map(({ drainMs }) => drainMs)),
     onChange: store.onChange,

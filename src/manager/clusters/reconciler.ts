@@ -1,4 +1,4 @@
-// Writes the status of the MeshClusters of one namespace. It decides nothing: the apps' plans do.
+// Writes the status of the MeshClusters of one namespace. The apps' plans decide who owns a cluster.
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -24,7 +24,7 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
   const appsOf = (namespace: string, cluster: string): AppOfCluster[] =>
     apps.list(namespace).flatMap(({ ref }) => {
       const plan = plans.get(ref)?.plan;
-      // Only the owner's own routes show that it waits.
+      // Only the routes of the owner's pods show whether the owner still waits.
       const routes = [...(plan?.rules ?? [])].flatMap(([subset, rules]) =>
         (rules.clusters ?? []).filter(({ name, owner }) => name === cluster && owner === subset),
       );

@@ -1,11 +1,11 @@
-// Which shard owns each of the other clusters that a family divides. Pure, and without memory: the same clusters and shards have
-// the same owners in every replica. Invariant: no shard has two clusters more than another one.
+// Which shard owns each of the other clusters that a family divides. Pure, and without memory: every replica computes the same
+// owners from the same clusters and shards. Invariant: the numbers of clusters of two shards differ by at most one.
 import { createHash } from "node:crypto";
 
 /**
- * The best pairs by a hash of both names come first (rendezvous hashing), as long as the shard has room. So most clusters stay when
- * the number of shards or of clusters changes.
- * @returns the shard of each cluster; empty without shards
+ * Goes through the pairs of cluster and shard by the hash of both names (rendezvous hashing), and skips shards that are full. So
+ * most clusters stay when the number of shards or of clusters changes.
+ * @returns the shard of each cluster; empty if there is no shard
  */
 export function shareClusters(clusters: readonly string[], shards: readonly string[]): ReadonlyMap<string, string> {
   const least = Math.floor(clusters.length / shards.length);

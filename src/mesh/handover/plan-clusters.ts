@@ -1,6 +1,6 @@
-// The handover of clusters, as plan-fences.ts has that of namespaces. A pure function of the owners by the spec and the claims,
-// without memory. Invariant: a subset gets a cluster only when no live pod of another subset may still send requests to any of
-// its servers. A pod that does not know a server may.
+// The handover of clusters; plan-fences.ts does the same for namespaces. A pure function of the claims and of the owners that the
+// spec names, without memory. Invariant: a subset gets a cluster only when no live pod of another subset may still send requests
+// to any of its servers. A pod that does not know a server may send to it.
 import { remember, rememberNames } from "../../base/remember.ts";
 import { type ClusterRoute, clusterAt, mayReach } from "../ownership/clusters.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
@@ -8,25 +8,25 @@ import { DEFAULT_SUBSET } from "../ownership/table.ts";
 import type { Claim } from "./claims.ts";
 import { causeOf, type WaitCause } from "./plan-fences.ts";
 
-/** A pod that may still send requests to clusters of another subset, or goes around the mesh. */
+/** A pod that may still send requests to clusters of another subset, or whose requests to clusters the mesh does not limit. */
 export interface ClusterWait {
   readonly podName: string;
   /** Undefined if not known. */
   readonly subset: string | undefined;
   /** "not-enforced": its proxy does not see what the pod sends to other servers, or is of an earlier version. */
   readonly cause: WaitCause | "not-enforced";
-  /** Names. */
+  /** Names of the clusters. */
   readonly clusters: readonly string[];
 }
 
 export interface ClusterPlan {
   /** The clusters as the pods of a subset get them. */
   clustersOf(subset: string): readonly ClusterRoute[];
-  /** Also of pods that keep no owner from its cluster, because it had the cluster before they came. */
+  /** Includes pods for which no owner waits, because the owner had its cluster before they came. */
   readonly waits: readonly ClusterWait[];
 }
 
-/** @param desired the owners by the spec, without fences */
+/** @param desired the owners that the spec names, without fences */
 export function planClusters(desired: readonly ClusterRoute[], claims: readonly Claim[]): ClusterPlan {
   const fenced = new Set<string>();
   const isHad = remember((cluster: ClusterRoute) => isGranted(cluster, claims));
@@ -34,7 +34,7 @@ export function planClusters(desired: readonly ClusterRoute[], claims: readonly 
   const waits = claims.flatMap((claim): ClusterWait[] => {
     const isFree = isUnenforced(claim);
     const kept = keptBy(claim, isFree);
-    // Routes that allow what a granted cluster's owner has are newer than the grant: the app had no rule about the cluster meanwhile.
+    // If routes let another subset reach a granted cluster, they are newer than the grant: the app had no rule about it for a time.
     const isAfterGrant = claim.kind === "table" && claim.clusters !== undefined;
     for (const cluster of kept) if (claim.subset !== cluster.owner && (isAfterGrant || !isHad(cluster))) fenced.add(cluster.name);
     const cause = isFree && claim.kind === "table" ? "not-enforced" : causeOf(claim);
@@ -50,7 +50,7 @@ export function planClusters(desired: readonly ClusterRoute[], claims: readonly 
   };
 }
 
-/** The owners of a paused app: a cluster stays with the subset that has it by the newest routes, if the spec still has that. */
+/** The owners while an app is paused: a cluster stays with its owner by the newest routes, if the app still has that subset. */
 export function pausedClusters(
   desired: readonly ClusterRoute[],
   snapshots: readonly Snapshot[],
@@ -64,20 +64,20 @@ export function pausedClusters(
   });
 }
 
-/** The clusters of an app that ends: the default subset gets them first, and all pods join it afterwards. */
+/** The clusters of an app that ends: first the default subset gets them, and afterwards all pods join that subset. */
 export function endingClusters(snapshots: readonly Snapshot[]): readonly ClusterRoute[] {
   const [newest] = snapshots.filter(({ clusters }) => clusters !== undefined).sort((a, b) => b.version - a.version);
   return (newest?.clusters ?? []).map(({ name, servers, drainMs }) => ({ name, servers, drainMs, owner: DEFAULT_SUBSET }));
 }
 
-/** The pod goes around the mesh, also one of the owner: nothing would stop it if it was removed by force. */
+/** The mesh does not limit what the pod sends to clusters. A pod of the owner counts too: after a removal by force it may go on writing. */
 function isUnenforced(claim: Claim): boolean {
   return claim.kind === "table" ? claim.clusters === undefined : claim.subset !== undefined;
 }
 
 /**
- * The clusters for which a pod with the claim is waited: those of other subsets to which it may write, and all if it goes around
- * the mesh. Pods of a subset mostly have one list of clusters.
+ * The clusters whose owners wait for a pod with the claim: those of other subsets to which it may write, or all if the mesh does
+ * not limit what it sends to clusters. Pods of a subset mostly have one list of clusters.
  */
 function rememberKept(desired: readonly ClusterRoute[]): (claim: Claim, isFree: boolean) => readonly ClusterRoute[] {
   const keptBy = remember((clusters: readonly ClusterRoute[]) =>
@@ -94,7 +94,7 @@ function rememberKept(desired: readonly ClusterRoute[]): (claim: Claim, isFree: 
   };
 }
 
-/** True if a pod of the owner already enforces the cluster as its own, with all its servers. Nobody got it since (plan-fences.ts). */
+/** True if a pod of the owner already enforces the cluster as its own, with all servers: so no other subset got it since. */
 function isGranted({ owner, servers }: ClusterRoute, claims: readonly Claim[]): boolean {
   return claims.some((claim) => {
     if (claim.kind !== "table" || !claim.enforced || claim.subset !== owner || claim.clusters === undefined) return false;

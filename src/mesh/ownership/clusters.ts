@@ -1,14 +1,14 @@
-// Other clusters than the one of the operator's pods: which subset owns each. Pure. Invariant: a server that no cluster lists
-// belongs to everyone, so a pod that does not know a cluster may write to it.
+// Which subset owns each of the other clusters that an operator works on. Pure. Invariant: every pod may send to a server that no
+// cluster lists, so a pod that does not know a cluster may write to it.
 import { remember } from "../../base/remember.ts";
 
-/** A cluster that the app divides. The proxy knows it by its servers alone: what is sent to them is encrypted. */
+/** A cluster that the app divides between its subsets. The proxy knows only its servers: what is sent to them is encrypted. */
 export interface ClusterRoute {
   /** Name of the MeshCluster. */
   readonly name: string;
   /** host:port of each address of its API server, in the form of `canonicalHost`. */
   readonly servers: readonly string[];
-  /** How long a request may run that its API server has accepted, in milliseconds. */
+  /** How long its API server may work on a request that it has accepted, in milliseconds. */
   readonly drainMs: number;
   /** The subset that owns it. */
   readonly owner: string;
@@ -16,7 +16,7 @@ export interface ClusterRoute {
   readonly isFenced?: true | undefined;
 }
 
-/** The clusters as a pod knows them. */
+/** The pod's subset, and the clusters that its routes name. */
 export interface ClusterView {
   readonly subset: string;
   readonly clusters?: readonly ClusterRoute[] | undefined;

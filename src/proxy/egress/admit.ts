@@ -68,7 +68,7 @@ export async function admit(
   if (method !== "CONNECT" && clusters?.isCluster(target)) {
     throw new EgressError("bad-request", `ctrlmesh egress: ${server} is a cluster's: only tunnels (CONNECT) lead there`);
   }
-  // Requests too: a rule may make their server a cluster's while they run.
+  // Requests too: their server may begin to belong to a divided cluster while they run.
   const mayPass = clusters?.enter(target, visit);
   const decision = policies.limit(request);
   if (decision.kind === "permitted") return { permit: decision.permit, mayPass };

@@ -1,15 +1,15 @@
-// The servers to which this pod has tunnels, or had some a moment ago: a server may still work on what it has accepted. Invariant:
-// routes that take a server away from the pod are not acknowledged before that time is over.
+// The servers to which this pod has tunnels, or had tunnels so recently that the server may still work on a request. Invariant:
+// routes that take a server away from the pod are not acknowledged while the server is in use.
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { ClusterSession } from "../session/session.ts";
 
-/** A server that becomes a divided cluster's was in use before; its API server's default of --request-timeout is assumed. */
+/** For a server that was in no divided cluster when its tunnels ended: the default of an API server's --request-timeout. */
 const UNKNOWN_DRAIN_MS = 60_000;
 
 interface ServerUse {
   open: number;
   hasSent: boolean;
-  /** Ends the count of the session. */
+  /** Tells the session that the use has ended. */
   readonly end: () => void;
   ending?: Timer | undefined;
 }
@@ -25,7 +25,7 @@ export function createServerUses(session: Pick<ClusterSession, "beginEgress">, c
       use.ending?.cancel();
       use.open++;
     },
-    /** @param drainMs how long the server may work on a request; undefined if it is no divided cluster's */
+    /** @param drainMs how long the server may work on a request; undefined if no divided cluster has it */
     ended(server: string, hasSent: boolean, drainMs = UNKNOWN_DRAIN_MS): void {
       const use = servers.get(server);
       if (use === undefined) return;

@@ -1,11 +1,11 @@
 // Whether the API server at home still accepts this pod. A pod that was removed by force keeps running, and other clusters
-// accept its credentials for as long as they like. The API server at home refuses the token of a removed pod. Invariant: a
+// may accept its credentials for much longer. The API server at home refuses the token of a removed pod. Invariant: a
 // proof is an answer to a request with a token that is bound to this pod, and counts from when the request was sent.
 import { z } from "zod";
 import type { Clock } from "../../base/clock.ts";
 import { tryParseJson } from "../../base/json.ts";
 
-/** How long a proof counts, in milliseconds. Together with the API server's cache of tokens (10 s), the manager waits for it. */
+/** How long a proof counts, in milliseconds. After a removal by force, the manager waits for this and the token cache (10 s). */
 export const PROOF_MS = 8_000;
 
 const CLAIMS = z.object({ "kubernetes.io": z.object({ pod: z.object({ uid: z.string() }) }) });
@@ -24,13 +24,13 @@ export function createHomeProof(podUid: string, clock: Pick<Clock, "monotonicMs"
   return {
     /** The time of a request that is about to be sent. */
     mark: () => ({ monotonicMs: clock.monotonicMs(), nowMs: clock.now() }),
-    /** Takes note of a successful answer. @param header the request's Authorization */
+    /** Records a successful answer. @param header the request's Authorization */
     answered(header: string | undefined, sent: { readonly monotonicMs: number; readonly nowMs: number }): void {
       if (header === undefined || !isBound(header)) return;
       bound = header;
       if (sent.monotonicMs > proven.monotonicMs) proven = sent;
     },
-    /** Milliseconds for which the last proof still counts; not positive: it does not. */
+    /** Milliseconds for which the last proof still counts; 0 or negative if it does not. */
     leftMs(): number {
       const ages = [clock.monotonicMs() - proven.monotonicMs, Math.abs(clock.now() - proven.nowMs)];
       return PROOF_MS - Math.max(...ages);

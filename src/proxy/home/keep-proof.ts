@@ -1,5 +1,5 @@
-// Renews the proof that the API server at home accepts this pod, while the pod owns a cluster. The operator's own requests, such
-// as the renewals of its lock, are proofs too. Between them the proxy asks, with the token of the last one.
+// Renews the proof that the API server at home accepts this pod, while its subset owns a cluster. The operator's own requests, such
+// as the renewals of its lock, are proofs too. If they are too rare, the proxy sends a request with the token of the last proof.
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
@@ -19,7 +19,7 @@ const REVIEW = Buffer.from(JSON.stringify({ apiVersion: "authentication.k8s.io/v
 export interface KeepProofDeps {
   readonly home: HomeProof;
   readonly send: Handler;
-  /** The pod owns a cluster. */
+  /** The pod's subset owns a cluster. */
   readonly isNeeded: () => boolean;
   readonly clock: Clock;
 }

@@ -122,11 +122,11 @@ function clusterOwnersBy(root: ShardingConfig | undefined, names: readonly strin
   const [canary] = root.spec.root?.canary === undefined ? [] : names;
   const shards = activeSubsets(root, names).filter((name) => name !== DEFAULT_SUBSET && name !== canary);
   return {
-    clusterOwners: (clusters) =>
-      shareClusters(
-        clusters.flatMap(({ name, labels }) => (matchesSelector(selector, labels) ? [name] : [])),
-        shards,
-      ),
+    clusterOwners(clusters) {
+      const selected = clusters.flatMap(({ name, labels }) => (matchesSelector(selector, labels) ? [name] : []));
+      // Without a shard they stay closed to the pods of all shards.
+      return shareClusters(selected, shards.length === 0 ? [DEFAULT_SUBSET] : shards);
+    },
   };
 }
 

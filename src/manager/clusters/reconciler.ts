@@ -20,6 +20,9 @@ interface ClustersReconcilerOptions {
   readonly clock: Pick<Clock, "now">;
 }
 
+/** The first plan of an app queues the namespace before that; an app that goes before it has one does not. */
+const LOOK_AGAIN_MS = 5_000;
+
 export function createClustersReconciler({ client, store, apps, plans, clusters, clock }: ClustersReconcilerOptions): Reconciler {
   const appsOf = (namespace: string, cluster: string): AppOfCluster[] =>
     apps.list(namespace).flatMap(({ ref }) => {
@@ -33,6 +36,11 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
     });
   return {
     async reconcile({ name: namespace }, signal) {
+      // A new leader has no plans yet, and would say that nobody owns the clusters.
+      const isEarly = apps
+        .list(namespace)
+        .some(({ ref, spec }) => spec?.clusterOwner !== undefined && plans.get(ref) === undefined);
+      if (isEarly) return { requeueAfterMs: LOOK_AGAIN_MS };
       const { refused } = clusters.of(namespace);
       for (const object of store.list(namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
         const { name = "" } = object.metadata;

@@ -1,0 +1,43 @@
+import { expect, it } from "vitest";
+import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import type { App } from "../apps/app.ts";
+import { createPublishedPlans, type OwnershipPlan } from "../apps/published-plans.ts";
+import { acceptClusters } from "./accept-clusters.ts";
+import { createClustersReconciler } from "./reconciler.ts";
+
+const EU: MeshCluster = {
+  apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+  kind: "MeshCluster",
+  metadata: { namespace: "fleet", name: "eu", uid: "1", resourceVersion: "1" },
+  spec: { servers: ["https://eu.example"] },
+};
+
+it("writes no status before each app that divides clusters has a plan: a new leader would say that nobody owns them", async () => {
+  const ref = { kind: "VirtualApp", namespace: "fleet", name: "app" };
+  const patches: unknown[] = [];
+  const plans = createPublishedPlans();
+  const { reconcile } = createClustersReconciler({
+    client: {
+      get: async () => EU,
+      patch: async (_resource: unknown, _of: unknown, { body }: { body: unknown }) => patches.push(body) && EU,
+    } as never,
+    store: { list: () => [EU] },
+    apps: { list: () => [{ ref, spec: { clusterOwner: () => "blue" } } as unknown as App] },
+    plans,
+    clusters: { of: () => acceptClusters([EU]) },
+    clock: { now: () => 0 },
+  });
+  const request = { namespace: "", name: "fleet" };
+  const signal = new AbortController().signal;
+  expect(await reconcile(request, signal)).toEqual({ requeueAfterMs: 5_000 });
+  expect(patches).toEqual([]);
+  const eu = { name: "eu", servers: ["eu.example:443"], drainMs: 60_000, owner: "blue" };
+  plans.set(ref, {
+    digest: "d",
+    waits: [],
+    clusterWaits: [],
+    rules: new Map([["blue", { clusters: [eu] }]]),
+  } as unknown as OwnershipPlan);
+  expect(await reconcile(request, signal)).toEqual({});
+  expect(patches).toMatchObject([{ status: { owners: [{ app: "app", subset: "blue" }] } }]);
+});

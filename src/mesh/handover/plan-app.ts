@@ -93,7 +93,7 @@ export function planApp(facts: AppFacts): AppPlan {
   const claims = podClaims(app, pods, factsOf);
   const fences = planFences(desired, subsets, [...claims, ...goneClaims(app, gone)]);
   const snapshots = () => pods.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((each) => isOfApp(app, each));
-  const owned = facts.clusters && isPaused ? pausedClusters(facts.clusters, snapshots(), subsets) : facts.clusters;
+  const owned = isPaused ? pausedClusters(facts.clusters, snapshots(), subsets) : facts.clusters;
   const abroad = owned && planClusters(owned, [...claims, ...goneClaims(app, facts.goneAbroad ?? [])]);
   const rules = createRules({
     common: { app, podNamespace: app.namespace, lockName, callers, guard, frozen, words },

@@ -222,6 +222,15 @@ it("a paused app keeps the owners of its newest routes, unless their subset is g
   expect(pausedClusters([EU], [], ["", "blue", "green"])).toEqual([EU]);
 });
 
+it("a paused app whose rule is removed keeps its clusters, unless its pods knew of none before", () => {
+  const routes = (version: number, clusters?: readonly ClusterRoute[]) => snapshot(TABLE, { version, clusters });
+  const fenced = { ...EU, isFenced: true as const };
+  expect(pausedClusters(undefined, [routes(1, [EU_BEFORE]), routes(2, [fenced])], ["", "blue"])).toEqual([EU]);
+  expect(pausedClusters(undefined, [routes(1, [EU])], [""])).toEqual([cluster("eu", "")]);
+  expect(pausedClusters(undefined, [routes(1, [EU]), routes(2)], ["", "blue"])).toBeUndefined();
+  expect(pausedClusters(undefined, [], ["", "blue"])).toBeUndefined();
+});
+
 it("an app that ends gives its clusters to the default subset first", () => {
   const fenced = { ...EU, isFenced: true as const };
   expect(endingClusters([snapshot(TABLE, { version: 1, clusters: [fenced] })])).toEqual([cluster("eu", "")]);

@@ -201,8 +201,8 @@ describe("a proxy that lies", () => {
   it("and names a body that is no route, or that grows in memory, is taken to hold anything", () => {
     const { tables } = setup();
     const stream = tables.open();
-    // 60 KB, and more in memory.
-    const agents = { userAgent: "", defaultOnlyUserAgents: Array(20_000).fill(""), stripManagedFields: false };
+    // 1.2 MB, and more in memory.
+    const agents = { userAgent: "", defaultOnlyUserAgents: Array(400_000).fill(""), stripManagedFields: false };
     const { body: large } = namedRoute({ ...snapshot(A.table), callers: agents });
     for (const body of [Buffer.from([0xff]), Buffer.alloc(0), ROUTE.encode(snapshot(A.table)).subarray(0, 9), large]) {
       const claims = { ...claimsOf(), inDoubt: [{ type: "routes", version: 1, digest: "d", body }] };

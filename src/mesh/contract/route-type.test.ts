@@ -322,3 +322,16 @@ it("a freeze, another one and a thaw are differences of their own size, whatever
     expect(routeDigest(enforced)).toBe(routeDigest(next));
   }
 });
+
+it("a registration names a route with 2,000 clusters, so that a new manager knows who owns them", () => {
+  const clusters = Array.from({ length: 2_000 }, (_, at) => ({
+    name: `cluster-${at}`,
+    servers: [1, 2, 3].map((server) => `api-${server}.cluster-${at}.a-rather-long-region.example.com:6443`),
+    drainMs: 60_000,
+    owner: "canary",
+  }));
+  const route = snapshot(table([], {}), { clusters });
+  const claimed = claimedRoute(namedRoute(route));
+  expect(claimed.tableHash).toEqual(tableHash(route.table));
+  expect(claimed.withTable(route.table).clusters).toEqual(clusters);
+});

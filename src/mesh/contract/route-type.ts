@@ -160,8 +160,8 @@ function hasSameFixedParts(base: Snapshot, next: Snapshot): boolean {
   return isSame || fixedPartsToJson(a) === fixedPartsToJson(b);
 }
 
-/** The maximum memory of a route without its table, whose largest part is the list of user agents. */
-const MAX_CLAIM_MEMORY = 256 * 1024;
+/** The maximum memory of a route without its table, whose largest part is the list of clusters: 2,000 take less than half of it. */
+const MAX_CLAIM_MEMORY = 4 * 1024 * 1024;
 
 function decodedOrUndefined(body: Uint8Array): z.output<typeof NAMED_BODY> | undefined {
   try {

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { DEFAULT_DRAIN_SECONDS, type MeshCluster, serverOf, validateMeshCluster } from "../../api/mesh-cluster.ts";
 import { formatProblem } from "../../api/problems.ts";
+import { MAX_CLUSTERS } from "../../mesh/contract/route-type.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import type { ClusterFacts } from "../apps/compile/route-spec.ts";
 
@@ -17,14 +18,14 @@ export interface AcceptedClusters {
   /** By name, ascending. */
   readonly accepted: readonly AcceptedCluster[];
   /** By name: why an object is not accepted, or what is wrong with an object of which only the valid servers are accepted. */
-  readonly refused: ReadonlyMap<string, { readonly reason: "Invalid" | "AlreadyKnown"; readonly message: string }>;
+  readonly refused: ReadonlyMap<string, { readonly reason: "Invalid" | "AlreadyKnown" | "TooMany"; readonly message: string }>;
 }
 
 /** @param objects of one namespace; the present schema may not allow them */
 export function acceptClusters(objects: readonly MeshCluster[]): AcceptedClusters {
   const known = new Map<string, Accepting>();
   const accepted: Accepting[] = [];
-  const refused = new Map<string, { readonly reason: "Invalid" | "AlreadyKnown"; readonly message: string }>();
+  const refused = new Map<string, { readonly reason: "Invalid" | "AlreadyKnown" | "TooMany"; readonly message: string }>();
   for (const object of objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined).sort(byAge)) {
     const { name = "", labels = {} } = object.metadata;
     const checked = validateMeshCluster(object);
@@ -37,6 +38,13 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
     const taken = identities.find((identity) => known.has(identity));
     const older = taken === undefined ? undefined : known.get(taken);
     const cluster = older ?? { name, labels, servers: [], drainMs: 0 };
+    if (older === undefined && accepted.length === MAX_CLUSTERS) {
+      refused.set(name, {
+        reason: "TooMany",
+        message: `a namespace has at most ${MAX_CLUSTERS} MeshClusters: every pod can reach this one`,
+      });
+      continue;
+    }
     if (older === undefined) accepted.push(cluster);
     else if (checked.ok) {
       const message = `${taken} is that of MeshCluster ${older.name}: keep one MeshCluster for each cluster`;

@@ -25,7 +25,7 @@ interface StatusFacts {
 
 /** The reasons of each condition, a closed set. */
 export const CLUSTER_REASONS = {
-  Identified: ["Unique", "Invalid", "AlreadyKnown"],
+  Identified: ["Unique", "Invalid", "AlreadyKnown", "TooMany"],
   Enforced: ["OneOwner", "Moving", "PodsNotEnforcing", "NotDivided"],
 } as const;
 

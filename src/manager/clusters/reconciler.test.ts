@@ -22,7 +22,7 @@ it("writes no status before each app that divides clusters has a plan: a new lea
       patch: async (_resource: unknown, _of: unknown, { body }: { body: unknown }) => patches.push(body) && EU,
     } as never,
     store: { list: () => [EU] },
-    apps: { list: () => [{ ref, spec: { clusterOwner: () => "blue" } } as unknown as App] },
+    apps: { list: () => [{ ref, spec: { clusterOwners: () => "blue" } } as unknown as App] },
     plans,
     clusters: { of: () => acceptClusters([EU]) },
     clock: { now: () => 0 },

@@ -39,7 +39,7 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
       // A new leader has no plans yet, and would say that nobody owns the clusters.
       const isEarly = apps
         .list(namespace)
-        .some(({ ref, spec }) => spec?.clusterOwner !== undefined && plans.get(ref) === undefined);
+        .some(({ ref, spec }) => spec?.clusterOwners !== undefined && plans.get(ref) === undefined);
       if (isEarly) return { requeueAfterMs: LOOK_AGAIN_MS };
       const { refused } = clusters.of(namespace);
       for (const object of store.list(namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {

@@ -110,6 +110,9 @@ const ROUTE_DELTA = TABLE_DELTA.extend({ frozen: FROZEN, clusters: CLUSTER_LIST 
 /** The capability of a proxy that enforces `frozen`. One without it acknowledges such a route all the same. */
 export const FREEZE = "freeze";
 
+/** The most clusters of a namespace. */
+export const MAX_CLUSTERS = 500;
+
 /** The capability of a proxy that enforces `clusters`: it also has to see what the pod sends to other servers. */
 export const CLUSTERS = "clusters";
 
@@ -160,8 +163,8 @@ function hasSameFixedParts(base: Snapshot, next: Snapshot): boolean {
   return isSame || fixedPartsToJson(a) === fixedPartsToJson(b);
 }
 
-/** The maximum memory of a route without its table, whose largest part is the list of clusters: 2,000 take less than half of it. */
-const MAX_CLAIM_MEMORY = 4 * 1024 * 1024;
+/** The maximum memory of a route without its table, whose largest part is the list of clusters: MAX_CLUSTERS fit with all their servers. */
+const MAX_CLAIM_MEMORY = 2 * 1024 * 1024;
 
 function decodedOrUndefined(body: Uint8Array): z.output<typeof NAMED_BODY> | undefined {
   try {

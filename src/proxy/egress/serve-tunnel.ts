@@ -77,7 +77,7 @@ function endTogether(client: Socket, upstream: Socket, visit: Visit): void {
   upstream.on("error", () => undefined); // the close event says the same
   // What one side has sent before its end still reaches the other side. The idle time bounds it.
   upstream.once("close", (hadError) => (hadError ? client.destroy() : client.destroySoon()));
-  client.once("close", (hadError) => (hadError ? upstream.destroy() : upstream.destroySoon()));
+  client.once("close", (hadError) => (hadError ? upstream.resetAndDestroy() : upstream.destroySoon()));
   visit.isTunnel = true;
   visit.notes.bytes = () => upstream.bytesRead;
   const ended = () => {

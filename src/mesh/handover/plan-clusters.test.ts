@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { snapshot, table } from "../../../test/support/route-table.ts";
+import { table } from "../../../test/support/route-table.ts";
 import { type ClusterRoute, mayReach } from "../ownership/clusters.ts";
 import type { Claim } from "./claims.ts";
-import { endingClusters, pausedClusters, planClusters } from "./plan-clusters.ts";
+import { planClusters } from "./plan-clusters.ts";
 
 const TABLE = table([], {});
 
@@ -212,27 +212,4 @@ it("no two subsets may write to one server once one of them was given it, and ea
     }),
     { numRuns: 2_000 },
   );
-});
-
-it("a paused app keeps the owners of its newest routes, unless their subset is gone", () => {
-  const routes = (version: number, ...clusters: ClusterRoute[]) => snapshot(TABLE, { version, clusters });
-  const known = [routes(1, EU), routes(2, EU_BEFORE), snapshot(TABLE, { version: 3 })];
-  expect(pausedClusters([EU, cluster("us", "blue")], known, ["", "blue", "green"])).toEqual([EU_BEFORE, cluster("us", "blue")]);
-  expect(pausedClusters([EU], known, ["", "blue"])).toEqual([EU]);
-  expect(pausedClusters([EU], [], ["", "blue", "green"])).toEqual([EU]);
-});
-
-it("a paused app whose rule is removed keeps its clusters, unless its pods knew of none before", () => {
-  const routes = (version: number, clusters?: readonly ClusterRoute[]) => snapshot(TABLE, { version, clusters });
-  const fenced = { ...EU, isFenced: true as const };
-  expect(pausedClusters(undefined, [routes(1, [EU_BEFORE]), routes(2, [fenced])], ["", "blue"])).toEqual([EU]);
-  expect(pausedClusters(undefined, [routes(1, [EU])], [""])).toEqual([cluster("eu", "")]);
-  expect(pausedClusters(undefined, [routes(1, [EU]), routes(2)], ["", "blue"])).toBeUndefined();
-  expect(pausedClusters(undefined, [], ["", "blue"])).toBeUndefined();
-});
-
-it("an app that ends gives its clusters to the default subset first", () => {
-  const fenced = { ...EU, isFenced: true as const };
-  expect(endingClusters([snapshot(TABLE, { version: 1, clusters: [fenced] })])).toEqual([cluster("eu", "")]);
-  expect(endingClusters([snapshot(TABLE, { version: 1 })])).toEqual([]);
 });

@@ -3,8 +3,6 @@
 // to any of its servers. A pod that does not know a server may send to it.
 import { remember, rememberNames } from "../../base/remember.ts";
 import { type ClusterRoute, clusterAt, mayReach } from "../ownership/clusters.ts";
-import type { Snapshot } from "../ownership/snapshot.ts";
-import { DEFAULT_SUBSET } from "../ownership/table.ts";
 import type { Claim } from "./claims.ts";
 import { causeOf, type WaitCause } from "./plan-fences.ts";
 
@@ -48,44 +46,6 @@ export function planClusters(desired: readonly ClusterRoute[], claims: readonly 
       ),
     waits,
   };
-}
-
-/**
- * The owners while an app is paused: a cluster stays with its owner by the newest routes, if the app still has that subset.
- * @param desired undefined if the spec has no rule about clusters any more: then those of the newest routes stay
- */
-export function pausedClusters(
-  desired: readonly ClusterRoute[] | undefined,
-  snapshots: readonly Snapshot[],
-  subsets: readonly string[],
-): readonly ClusterRoute[] | undefined {
-  const [last] = snapshots.toSorted((a, b) => b.version - a.version);
-  if (desired === undefined) {
-    return last?.clusters?.map(({ isFenced: _, owner, ...cluster }) => ({
-      ...cluster,
-      owner: subsets.includes(owner) ? owner : DEFAULT_SUBSET,
-    }));
-  }
-  const newest = newestWithClusters(snapshots);
-  if (newest === undefined) return desired;
-  return desired.map((cluster) => {
-    const [owner] = cluster.servers.flatMap((server) => clusterAt(newest, server)?.owner ?? []);
-    return owner === undefined || !subsets.includes(owner) ? cluster : { ...cluster, owner };
-  });
-}
-
-function newestWithClusters(snapshots: readonly Snapshot[]): Snapshot | undefined {
-  return snapshots.filter(({ clusters }) => clusters !== undefined).sort((a, b) => b.version - a.version)[0];
-}
-
-/** The clusters of an app that ends: first the default subset gets them, and afterwards all pods join that subset. */
-export function endingClusters(snapshots: readonly Snapshot[]): readonly ClusterRoute[] {
-  return (newestWithClusters(snapshots)?.clusters ?? []).map(({ name, servers, drainMs }) => ({
-    name,
-    servers,
-    drainMs,
-    owner: DEFAULT_SUBSET,
-  }));
 }
 
 /** The mesh does not limit what the pod sends to clusters. A pod of the owner counts too: after a removal by force it may go on writing. */

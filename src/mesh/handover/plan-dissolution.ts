@@ -15,8 +15,9 @@ import { type AppRef, NO_CALLER_POLICY } from "../ownership/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../ownership/table.ts";
 import type { AppPod } from "./app-pod.ts";
 import { goneClaims, isOfApp, isOver, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
+import { endingClusters } from "./kept-clusters.ts";
 import { type AppFacts, type AppPlan, createRules } from "./plan-app.ts";
-import { endingClusters, planClusters } from "./plan-clusters.ts";
+import { planClusters } from "./plan-clusters.ts";
 import { planFences, withFences } from "./plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "./proxy-facts.ts";
 

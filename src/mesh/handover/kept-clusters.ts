@@ -1,0 +1,43 @@
+// The owners of clusters that do not follow from the spec: those of an app that is paused, or ends. Pure. They follow from the
+// routes that pods have, so another replica finds them too.
+import { type ClusterRoute, clusterAt } from "../ownership/clusters.ts";
+import type { Snapshot } from "../ownership/snapshot.ts";
+import { DEFAULT_SUBSET } from "../ownership/table.ts";
+
+/**
+ * The owners while an app is paused: a cluster stays with its owner by the newest routes, if the app still has that subset.
+ * @param desired undefined if the spec has no rule about clusters any more: then those of the newest routes stay
+ */
+export function pausedClusters(
+  desired: readonly ClusterRoute[] | undefined,
+  snapshots: readonly Snapshot[],
+  subsets: readonly string[],
+): readonly ClusterRoute[] | undefined {
+  const [last] = snapshots.toSorted((a, b) => b.version - a.version);
+  if (desired === undefined) {
+    return last?.clusters?.map(({ isFenced: _, owner, ...cluster }) => ({
+      ...cluster,
+      owner: subsets.includes(owner) ? owner : DEFAULT_SUBSET,
+    }));
+  }
+  const newest = newestWithClusters(snapshots);
+  if (newest === undefined) return desired;
+  return desired.map((cluster) => {
+    const [owner] = cluster.servers.flatMap((server) => clusterAt(newest, server)?.owner ?? []);
+    return owner === undefined || !subsets.includes(owner) ? cluster : { ...cluster, owner };
+  });
+}
+
+function newestWithClusters(snapshots: readonly Snapshot[]): Snapshot | undefined {
+  return snapshots.filter(({ clusters }) => clusters !== undefined).sort((a, b) => b.version - a.version)[0];
+}
+
+/** The clusters of an app that ends: first the default subset gets them, and afterwards all pods join that subset. */
+export function endingClusters(snapshots: readonly Snapshot[]): readonly ClusterRoute[] {
+  return (newestWithClusters(snapshots)?.clusters ?? []).map(({ name, servers, drainMs }) => ({
+    name,
+    servers,
+    drainMs,
+    owner: DEFAULT_SUBSET,
+  }));
+}

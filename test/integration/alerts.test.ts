@@ -11,6 +11,7 @@ const RULES = chartAlerts();
 const OPS = { namespace: "ops" };
 const APP = { kind: "VirtualApp", namespace: "ops", name: "shop" };
 const BREAKER = { kind: "CircuitBreaker", namespace: "ops", name: "guard" };
+const CLUSTER = { kind: "MeshCluster", namespace: "ops", name: "eu-1" };
 
 const series = (metric: string, labels: Labels, values: string): Labels => {
   const pairs = Object.entries({ pod: "a", ...labels }).map(([key, value]) => `${key}="${value}"`);
@@ -83,6 +84,12 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     fires("a pod has the sidecar of another app", [isApp, notReady("OwnershipConflict")], "5m", APP),
     silent("no pod may", [series("ctrlmesh_manager_conflicting_namespaces", APP, "0x9"), isApp, notReady("LockDenied")], "6m"),
     silent("no pod may after four minutes", [series("ctrlmesh_manager_conflicting_namespaces", APP, "2 2 2 2 0x9")], "6m"),
+  ],
+  CtrlmeshClusterNotEnforced: [
+    fires("a pod goes around the mesh", [condition(CLUSTER, "Enforced", "False", "PodsNotEnforcing")], "10m", CLUSTER),
+    fires("a cluster has two names", [condition(CLUSTER, "Identified", "False", "AlreadyKnown")], "10m", CLUSTER),
+    silent("no app divides it", [condition(CLUSTER, "Enforced", "Unknown", "NotDivided")], "11m"),
+    silent("it has one writer", [condition(CLUSTER, "Enforced", "True", "OneOwner")], "11m"),
   ],
   CtrlmeshSnapshotRejected: [
     fires("a sidecar refuses its routes", [proxies("rejected", "1x9")], "5m", { ...APP, subset: "v2" }),

@@ -3,6 +3,7 @@
 import { optional, z } from "zod";
 import { canonicalHost } from "../base/host-name.ts";
 import type { Immutable } from "../base/json.ts";
+import { formatAddress } from "../base/settings.ts";
 import { conditionsSchema } from "./conditions.ts";
 import { listMap } from "./extensions.ts";
 import { atomicList, int, nonEmptyList, textUpTo } from "./fields.ts";
@@ -87,5 +88,5 @@ export function serverOf(url: string): string | undefined {
   const parsed = URL.parse(url);
   const host = parsed === null || parsed.username !== "" ? undefined : canonicalHost(parsed.hostname);
   if (host === undefined || parsed?.protocol !== "https:") return undefined;
-  return `${host.includes(":") ? `[${host}]` : host}:${parsed.port || "443"}`;
+  return formatAddress({ host, port: Number(parsed.port || "443") });
 }

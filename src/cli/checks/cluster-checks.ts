@@ -1,7 +1,5 @@
 // Whether each other cluster that an app divides has one writer.
-
-import type { Condition } from "../../api/conditions.ts";
-import { conditionsSchema } from "../../api/conditions.ts";
+import { type Condition, conditionsSchema } from "../../api/conditions.ts";
 import { meshClusterKind } from "../../api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import { readFields } from "../apps/read-status.ts";

@@ -1,14 +1,12 @@
 // What the controller of a source kind watches: its objects, the pods of their namespaces, the metadata of
 // all namespaces, the entries of the injecting webhook, and the reports of proxies. Each source kind has a
 // controller of its own.
-import { isDeepStrictEqual } from "node:util";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { metadataOnly, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, type Pod, REPLICA_SETS, SERVICES } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { anyOf, type Controller, changed, controllerOf, generationChanged } from "../../runtime/controller.ts";
 import { parseRequest, type Request } from "../../runtime/reconciler.ts";
-import type { Change } from "../../runtime/store.ts";
 import { MUTATING_SELECTOR } from "../admission/configuration/configurations.ts";
 import { createInjectionReady, type InjectionReadyOptions } from "../admission/configuration/injection-ready.ts";
 import type { App, Source } from "../apps/app.ts";
@@ -136,8 +134,8 @@ export function addAppController(source: Source, options: AppControllerOptions):
 }
 
 /** A status changes no plan. */
-function concernsApps(change: Change<MeshCluster>): boolean {
-  if (change.type !== "updated") return true;
-  const inputsOf = ({ spec, metadata: { labels, deletionTimestamp } }: MeshCluster) => [spec, labels, deletionTimestamp];
-  return !isDeepStrictEqual(inputsOf(change.object), inputsOf(change.previous));
-}
+const concernsApps = changed(({ spec, metadata: { labels, deletionTimestamp } }: MeshCluster) => [
+  spec,
+  labels,
+  deletionTimestamp,
+]);

@@ -24,16 +24,20 @@ interface ClustersReconcilerOptions {
 const LOOK_AGAIN_MS = 5_000;
 
 export function createClustersReconciler({ client, store, apps, plans, clusters, clock }: ClustersReconcilerOptions): Reconciler {
-  const appsOf = (namespace: string, cluster: string): AppOfCluster[] =>
-    apps.list(namespace).flatMap(({ ref }) => {
-      const plan = plans.get(ref)?.plan;
+  /** By the cluster's name. */
+  const appsIn = (namespace: string): ReadonlyMap<string, AppOfCluster[]> => {
+    const all = apps.list(namespace).flatMap(({ ref }) => {
+      const { rules = [], clusterWaits = [] } = plans.get(ref)?.plan ?? {};
       // Only the routes of the owner's pods show whether the owner still waits.
-      const routes = [...(plan?.rules ?? [])].flatMap(([subset, rules]) =>
-        (rules.clusters ?? []).filter(({ name, owner }) => name === cluster && owner === subset),
-      );
-      const waits = (plan?.clusterWaits ?? []).filter((wait) => wait.clusters.includes(cluster));
-      return routes.slice(0, 1).map((route) => ({ app: ref.name, route, waits }));
+      const routes = [...rules].flatMap(([subset, { clusters: each = [] }]) => each.filter(({ owner }) => owner === subset));
+      return routes.map((route) => ({
+        app: ref.name,
+        route,
+        waits: clusterWaits.filter((wait) => wait.clusters.includes(route.name)),
+      }));
     });
+    return Map.groupBy(all, ({ route }) => route.name);
+  };
   return {
     async reconcile({ name: namespace }, signal) {
       // A new leader has no plans yet, and would say that nobody owns the clusters.
@@ -42,9 +46,10 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
         .some(({ ref, spec }) => spec?.clusterOwners !== undefined && plans.get(ref) === undefined);
       if (isEarly) return { requeueAfterMs: LOOK_AGAIN_MS };
       const { refused } = clusters.of(namespace);
+      const byCluster = appsIn(namespace);
       for (const object of store.list(namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
         const { name = "" } = object.metadata;
-        const facts = { refused: refused.get(name), apps: appsOf(namespace, name), now: new Date(clock.now()).toISOString() };
+        const facts = { refused: refused.get(name), apps: byCluster.get(name) ?? [], now: new Date(clock.now()).toISOString() };
         await writeStatus(client, MESH_CLUSTERS, object, (current) => clusterStatus({ ...facts, object: current }), { signal });
       }
       return {};

@@ -10,13 +10,12 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import { type PodKey, type ProxyFacts, podKey, snapshotsIn } from "../../mesh/handover/proxy-facts.ts";
+import { PROOF_MS } from "../../mesh/ownership/clusters.ts";
 import { hasEnded } from "./app-pods.ts";
 import type { PodWatch } from "./pod-watch.ts";
 
 /** Time for the API server to see the removal, and to end a request that it has just accepted. */
 const MARGIN_MS = 2_000;
-/** How long the proxy of a removed pod still lets it write in other clusters: PROOF_MS in src/proxy/home/home-proof.ts. */
-const HOME_PROOF_MS = 8_000;
 /** A kubelet writes a changed status immediately, and again within 10 s if that failed. */
 const STATUS_LAG_MS = 30_000;
 
@@ -74,7 +73,7 @@ export function createPodHistory({ clock, tokenCacheMs, longestDrainMs = () => 0
   /** How long a pod that was removed by force may write in other clusters; 0 if there are none. */
   const abroadMs = (namespace: string, facts?: ProxyFacts) => {
     const lastMs = drainMs(namespace, facts);
-    return lastMs === 0 ? 0 : graceMs + HOME_PROOF_MS + lastMs;
+    return lastMs === 0 ? 0 : graceMs + PROOF_MS + lastMs;
   };
   const removed = (pod: Pod, facts: ProxyFacts | undefined) => {
     const { namespace = "" } = pod.metadata;

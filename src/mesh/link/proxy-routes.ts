@@ -12,6 +12,7 @@
 // If the pod loses places in place and has just written to one, it retains them read-only for a moment (own-writes.ts). No write is
 // allowed there, so nothing above waits for it.
 import type { Transition } from "../../base/machine.ts";
+import { DEFAULT_DRAIN_MS } from "../ownership/clusters.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import { LONGEST_RETAINED_MS, OWN_WRITES_MS, type Retaining, retainedUnder } from "./own-writes.ts";
 
@@ -100,13 +101,10 @@ type Step = Transition<ProxyRoutes, RoutesEffect>;
  */
 export const INHERITED_WRITES_MS = 10_000;
 
-/** If the routes of the killed process are not known, it may have had clusters. */
-const UNKNOWN_CLUSTERS_MS = 60_000;
-
-/** How long writes of a killed process may take effect: in a cluster that it owned, as long as that says. */
+/** How long writes of a killed process may take effect: in a cluster that it owned, as long as that says. It may have had some that are not known. */
 export function inheritedWritesMs(stored: Snapshot | undefined, enforcesClusters: boolean): number {
   if (!enforcesClusters) return INHERITED_WRITES_MS;
-  if (stored === undefined) return UNKNOWN_CLUSTERS_MS;
+  if (stored === undefined) return DEFAULT_DRAIN_MS;
   const own = (stored.clusters ?? []).filter(({ owner }) => owner === stored.subset);
   return Math.max(INHERITED_WRITES_MS, ...own.map(({ drainMs }) => drainMs));
 }

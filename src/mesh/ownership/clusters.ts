@@ -2,6 +2,15 @@
 // cluster lists, so a pod that does not know a cluster may write to it.
 import { remember } from "../../base/remember.ts";
 
+/**
+ * How long a proxy lets a pod write to other clusters after the API server at home has last accepted the pod's token, in
+ * milliseconds. After a removal by force, the manager waits for this and the token cache (10 s).
+ */
+export const PROOF_MS = 8_000;
+
+/** How long a server may work on a request if no MeshCluster says it: the default of an API server's --request-timeout. */
+export const DEFAULT_DRAIN_MS = 60_000;
+
 /** A cluster that the app divides between its subsets. The proxy knows only its servers: what is sent to them is encrypted. */
 export interface ClusterRoute {
   /** Name of the MeshCluster. */

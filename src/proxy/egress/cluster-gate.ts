@@ -4,10 +4,11 @@
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { accessTo, type ClusterRoute, clusterAt, mayReach } from "../../mesh/ownership/clusters.ts";
+import { formatAddress } from "../../base/settings.ts";
+import { accessTo, type ClusterRoute, clusterAt, mayReach, PROOF_MS } from "../../mesh/ownership/clusters.ts";
 import { subsetText } from "../../mesh/ownership/words.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
-import { type HomeProof, PROOF_MS } from "../home/home-proof.ts";
+import type { HomeProof } from "../home/home-proof.ts";
 import type { ClusterSession } from "../session/session.ts";
 import { EgressError } from "./egress-error.ts";
 import { createServerUses } from "./server-uses.ts";
@@ -73,7 +74,7 @@ export function createClusterGate({ session, home, lock, clock, log }: ClusterGa
      * @throws EgressError if the pod may not write there now
      */
     enter({ host, port }: Pick<EgressTarget, "host" | "port">, visit: Visit): (() => boolean) | undefined {
-      const server = serverText(host, port);
+      const server = formatAddress({ host, port });
       const cluster = clusterOf(server);
       if (cluster !== undefined) admitTo(cluster);
       const passage: Passage = { visit, server, cluster: cluster?.name };
@@ -88,7 +89,8 @@ export function createClusterGate({ session, home, lock, clock, log }: ClusterGa
       return () => mayPass(server);
     },
     /** True if a divided cluster has the server. */
-    isCluster: ({ host, port }: Pick<EgressTarget, "host" | "port">): boolean => clusterOf(serverText(host, port)) !== undefined,
+    isCluster: ({ host, port }: Pick<EgressTarget, "host" | "port">): boolean =>
+      clusterOf(formatAddress({ host, port })) !== undefined,
   };
 
   /** @throws EgressError */
@@ -108,8 +110,4 @@ export function createClusterGate({ session, home, lock, clock, log }: ClusterGa
         : `is closed: the API server at home has not accepted this pod for ${PROOF_MS / 1_000} s, so it may have been removed`;
     throw refuse("unproven", why);
   }
-}
-
-function serverText(host: string, port: number): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

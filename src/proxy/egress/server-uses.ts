@@ -1,10 +1,8 @@
 // The servers to which this pod has tunnels, or had tunnels so recently that the server may still work on a request. Invariant:
 // routes that take a server away from the pod are not acknowledged while the server is in use.
 import type { Clock, Timer } from "../../base/clock.ts";
+import { DEFAULT_DRAIN_MS } from "../../mesh/ownership/clusters.ts";
 import type { ClusterSession } from "../session/session.ts";
-
-/** For a server that was in no divided cluster when its tunnels ended: the default of an API server's --request-timeout. */
-const UNKNOWN_DRAIN_MS = 60_000;
 
 interface ServerUse {
   open: number;
@@ -26,7 +24,7 @@ export function createServerUses(session: Pick<ClusterSession, "beginEgress">, c
       use.open++;
     },
     /** @param drainMs how long the server may work on a request; undefined if no divided cluster has it */
-    ended(server: string, hasSent: boolean, drainMs = UNKNOWN_DRAIN_MS): void {
+    ended(server: string, hasSent: boolean, drainMs = DEFAULT_DRAIN_MS): void {
       const use = servers.get(server);
       if (use === undefined) return;
       use.open--;

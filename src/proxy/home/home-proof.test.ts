@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
-import { createHomeProof, PROOF_MS } from "./home-proof.ts";
+import { PROOF_MS } from "../../mesh/ownership/clusters.ts";
+import { createHomeProof } from "./home-proof.ts";
 
 const bearer = (claims: unknown) => `Bearer head.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.signature`;
 const OWN = bearer({ "kubernetes.io": { pod: { uid: "one" } } });

@@ -2,11 +2,9 @@
 // may accept its credentials for much longer. The API server at home refuses the token of a removed pod. Invariant: a
 // proof is an answer to a request with a token that is bound to this pod, and counts from when the request was sent.
 import { z } from "zod";
+import { bearerClaims } from "../../base/bearer-claims.ts";
 import type { Clock } from "../../base/clock.ts";
-import { tryParseJson } from "../../base/json.ts";
-
-/** How long a proof counts, in milliseconds. After a removal by force, the manager waits for this and the token cache (10 s). */
-export const PROOF_MS = 8_000;
+import { PROOF_MS } from "../../mesh/ownership/clusters.ts";
 
 const CLAIMS = z.object({ "kubernetes.io": z.object({ pod: z.object({ uid: z.string() }) }) });
 
@@ -44,7 +42,6 @@ export function createHomeProof(podUid: string, clock: Pick<Clock, "monotonicMs"
 
 /** The token is only decoded: the API server, which has accepted it, has checked its signature. */
 function uidIn(header: string): string | undefined {
-  const [, payload = ""] = /^Bearer [^.\s]+\.([^.\s]+)\.[^.\s]*$/i.exec(header) ?? [];
-  const { data } = CLAIMS.safeParse(tryParseJson(Buffer.from(payload, "base64url")));
+  const { data } = CLAIMS.safeParse(bearerClaims(header));
   return data?.["kubernetes.io"].pod.uid;
 }

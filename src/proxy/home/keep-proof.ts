@@ -3,10 +3,11 @@
 import { type Clock, sleep } from "../../base/clock.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
+import { PROOF_MS } from "../../mesh/ownership/clusters.ts";
 import { createRecord, type Handler } from "../call/call.ts";
 import { discardBody } from "../http/byte-stream.ts";
 import { CallAbort } from "../http/call-signal.ts";
-import { type HomeProof, PROOF_MS } from "./home-proof.ts";
+import type { HomeProof } from "./home-proof.ts";
 
 /** A proof that counts for less than this is renewed. */
 const RENEW_BELOW_MS = PROOF_MS - 2_000;

@@ -2,7 +2,7 @@
 // server refuses a request whose token or impersonation it does not accept.
 import type { IncomingHttpHeaders } from "node:http";
 import { z } from "zod";
-import { tryParseJson } from "../../base/json.ts";
+import { bearerClaims } from "../../base/bearer-claims.ts";
 
 /** The subprotocol by which browsers send a token (k8s.io/apiserver/pkg/authentication/request/websocket). */
 const WEBSOCKET_TOKEN = "base64url.bearer.authorization.k8s.io.";
@@ -15,8 +15,6 @@ export function userOf({ authorization = "", ...headers }: IncomingHttpHeaders):
   if (String(headers["sec-websocket-protocol"] ?? "").includes(WEBSOCKET_TOKEN)) return "";
   const impersonated = headers["impersonate-user"];
   if (typeof impersonated === "string" && impersonated !== "") return impersonated;
-  const [, payload] = /^Bearer [^.\s]+\.([^.\s]+)\.[^.\s]*$/i.exec(authorization) ?? [];
-  if (payload === undefined) return "";
-  const claims = claimsSchema.safeParse(tryParseJson(Buffer.from(payload, "base64url")));
+  const claims = claimsSchema.safeParse(bearerClaims(authorization));
   return claims.success ? claims.data.sub : "";
 }

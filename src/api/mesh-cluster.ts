@@ -14,6 +14,8 @@ import { noDuplicates, withRules } from "./rule.ts";
 /** Enough for a public name, a private name, and addresses of both. */
 export const MAX_SERVERS = 8;
 export const MAX_CLUSTER_OWNERS = 32;
+/** Enough for a Secret, a ClusterProfile, and the objects of two more tools. */
+const MAX_DISCOVERY_OBJECTS = 4;
 export const DEFAULT_DRAIN_SECONDS = 60;
 
 const HTTPS_URL = /^https:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/;
@@ -22,12 +24,24 @@ const serverSchema = textUpTo(512)
   .regex(HTTPS_URL, { error: 'must be a URL as in a kubeconfig, such as "https://eu-1.example.com:6443"' })
   .refine((url) => !HTTPS_URL.test(url) || serverOf(url) !== undefined, { error: "has no valid host and port" });
 
+const discoverySchema = z.strictObject({
+  apiGroup: optional(textUpTo(253)).meta({ default: "" }).describe("API group of the object; empty for the core group."),
+  resource: textUpTo(253)
+    .regex(/^[a-z][a-z0-9-]*$/, { error: 'must be a resource as in RBAC rules, such as "secrets"' })
+    .refine((resource) => resource !== "namespaces", { error: "namespaces are divided by the rules of the app" })
+    .describe("Resource of the object, in the plural as in RBAC rules."),
+  name: textUpTo(253).min(1, "must not be empty").describe("Name of the object."),
+});
+
 const specSchema = z.strictObject({
   servers: withRules(nonEmptyList(serverSchema, MAX_SERVERS), noDuplicates).describe(
     "URLs of the cluster's API server, as in kubeconfigs: each name and each address under which operators reach it. Requests to a server that no MeshCluster lists are not limited. Two URLs with the same host and port are the same server.",
   ),
   clusterID: optional(textUpTo(253)).describe(
     "Identity of the cluster: the value of the property clusterset.k8s.io/cluster-id of its ClusterProfile, or the UID of its namespace kube-system. Of two MeshClusters of a namespace with the same identity, the younger is refused, and its servers belong to the older. Otherwise the cluster could have two owners.",
+  ),
+  discoveredBy: atomicList(discoverySchema, MAX_DISCOVERY_OBJECTS).describe(
+    "Objects of the home cluster by which operators find this cluster, for example a Secret with its kubeconfig, or its ClusterProfile. They are in the namespace of the MeshCluster, or cluster-scoped. Pods that do not own the cluster neither see nor change them. Pods of the owner do if the app's rules allow it. So an operator begins to work on a cluster when it gets it, and ends when it loses it.",
   ),
   drainSeconds: optional(int(1, 3_600))
     .meta({ default: DEFAULT_DRAIN_SECONDS })
@@ -78,6 +92,9 @@ export const meshClusterKind = defineKind({
 
 export type MeshCluster = Immutable<z.output<typeof meshClusterKind.schema>>;
 export type MeshClusterStatus = Immutable<z.output<typeof statusSchema>>;
+
+/** An object of `spec.discoveredBy`. */
+export type DiscoveryObject = NonNullable<MeshCluster["spec"]["discoveredBy"]>[number];
 
 export function validateMeshCluster(object: unknown): ValidationResult<MeshCluster> {
   return validate(meshClusterKind.schema, object);

@@ -8,6 +8,8 @@ import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { allowSecrets } from "../support/multicluster-operator.ts";
+import { createProbe } from "../support/probe.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
 const NAMESPACE = "foo-system";
@@ -27,10 +29,19 @@ describeWithKube("other clusters", () => {
     pods.set(name, pod);
     writers.set(name, await startClusterWriter(pod, clusters));
   };
-  const divide = (match: object) => {
+  const divide = (...matches: readonly object[]) => {
     const app = parse(demoVirtualApp());
-    app.spec.route.subRules[0].match.push(match);
+    app.spec.route.subRules[0].match.push(...matches);
+    app.spec.route.subsetPublicResources = [{ apiGroups: [""], resources: ["secrets"] }];
     return mesh.apply(stringify(app));
+  };
+  /** The names of the clusters whose Secrets the pod lists. */
+  const foundBy = async (name: string): Promise<string[]> => {
+    const pod = pods.get(name);
+    const probe = createProbe({ url: pod?.proxyUrl ?? "", caPem: pod?.proxyCaPem ?? "", token: pod?.token ?? "" });
+    const { body } = await probe.get(`/api/v1/namespaces/${NAMESPACE}/secrets?labelSelector=kubeconfig`);
+    await probe.close();
+    return JSON.parse(body.toString()).items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
   };
   const conditionsOf = async (name: string) => {
     const { status } = await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name });
@@ -45,10 +56,14 @@ describeWithKube("other clusters", () => {
     for (const [name, kube] of Object.entries(clusters)) {
       await prepareCluster(kube);
       const metadata = { namespace: NAMESPACE, name, labels: { region: name } };
-      const spec = { servers: [kube.server], drainSeconds: DRAIN_SECONDS };
+      await mesh.apply(
+        stringify({ apiVersion: "v1", kind: "Secret", metadata: { ...metadata, labels: { kubeconfig: "of-a-cluster" } } }),
+      );
+      const spec = { servers: [kube.server], discoveredBy: [{ resource: "secrets", name }], drainSeconds: DRAIN_SECONDS };
       await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
     }
-    await mesh.apply(demoVirtualApp());
+    await allowSecrets(mesh);
+    await divide();
     await addPod("foo-0", "v1");
     await addPod("canary-0", "v2");
   });
@@ -65,6 +80,10 @@ describeWithKube("other clusters", () => {
         { eu: "200", us: "200" },
       ]),
     );
+    expect([await foundBy("foo-0"), await foundBy("canary-0")]).toEqual([
+      ["eu", "us"],
+      ["eu", "us"],
+    ]);
     expect(await conditionsOf("eu")).toEqual({ Ready: "NotDivided", Identified: "Unique", Enforced: "NotDivided" });
   });
 
@@ -75,6 +94,7 @@ describeWithKube("other clusters", () => {
       expect(last("canary-0")).toMatchObject({ eu: "200", us: expect.stringContaining("403") });
       expect(last("foo-0")).toMatchObject({ us: "200", eu: expect.stringContaining("403") });
     }, 30_000);
+    expect([await foundBy("foo-0"), await foundBy("canary-0")]).toEqual([["us"], ["eu"]]);
     // The new owner's tunnels are cut too, until the pod that does not own the cluster has no request left there.
     const writes = clusterWrites(clusters.eu);
     const lastMs = Math.max(...writes.filter(({ pod }) => pod === "foo-0").map(({ answeredMs }) => answeredMs));
@@ -87,6 +107,7 @@ describeWithKube("other clusters", () => {
     const sinceMs = Date.now();
     await divide({ clusterSelector: { matchExpressions: [{ key: "region", operator: "Exists" }] } });
     await eventually(() => expect(last("canary-0")).toEqual({ eu: "200", us: "200" }), 30_000);
+    expect([await foundBy("foo-0"), await foundBy("canary-0")]).toEqual([[], ["eu", "us"]]);
     const { turns, overlaps } = turnsOf(
       clusterWrites(clusters.us).filter(({ receivedMs }) => receivedMs > sinceMs),
       SUBSETS,

@@ -24,8 +24,6 @@ const WRITES = 20;
 const RETRIES_MS = 75_000;
 /** Of a test with several waits. */
 const TEST_MS = 300_000;
-/** Without it, the provider waits as long again for a cluster as that has been closed to it, up to 17 minutes. */
-const FLAGS = ["--resync=10s"];
 
 describeWithKube("an operator on multicluster-runtime", () => {
   let home: Kube;
@@ -36,7 +34,7 @@ describeWithKube("an operator on multicluster-runtime", () => {
 
   const addPod = async (name: keyof typeof SUBSETS, version: string) => {
     pods[name] = await mesh.addPod({ name, labels: { version }, egress: true });
-    operators[name] = await startMulticlusterOperator(mesh, pods[name], clusters, FLAGS);
+    operators[name] = await startMulticlusterOperator(mesh, pods[name], clusters);
   };
   /** Gives the clusters to the subset v2, and all others to the default subset. Without a cluster, no rule divides them. */
   const divide = (...names: readonly string[]) => {
@@ -72,7 +70,9 @@ describeWithKube("an operator on multicluster-runtime", () => {
     await allowSecrets(mesh);
     for (const [name, kube] of Object.entries(clusters)) {
       await prepareCluster(kube, WRITE_LABEL);
-      const spec = { servers: [kube.server], drainSeconds: DRAIN_SECONDS };
+      // The operator of a pod has a Secret of its own for each cluster.
+      const discoveredBy = Object.keys(SUBSETS).map((pod) => ({ resource: "secrets", name: `${pod}-${name}` }));
+      const spec = { servers: [kube.server], discoveredBy, drainSeconds: DRAIN_SECONDS };
       const metadata = { namespace: NAMESPACE, name };
       await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
     }

@@ -26,7 +26,6 @@ export async function startMulticlusterOperator(
   mesh: Mesh,
   pod: MeshPod,
   clusters: Readonly<Record<string, Kube>>,
-  flags: readonly string[] = [],
 ): Promise<Supervised> {
   const label = `kubeconfigs-of-${pod.name}`;
   for (const [name, kube] of Object.entries(clusters)) {
@@ -43,7 +42,7 @@ export async function startMulticlusterOperator(
     HTTPS_PROXY: pod.egressUrl,
     NO_PROXY: new URL(pod.proxyUrl).hostname,
   };
-  const args = [`--secret-label=${label}`, ...flags];
+  const args = [`--secret-label=${label}`];
   return supervise({
     launch: () => startChild({ name: `operator ${pod.name}`, command, args, env, readyLine: false }),
   });

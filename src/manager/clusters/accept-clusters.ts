@@ -1,16 +1,23 @@
 // Which MeshClusters of a namespace are accepted. Pure. Invariant: no two have a server or an identity in common, since one cluster
 // could then have two owners. The oldest object is accepted, and the status of the others names it.
 import { z } from "zod";
-import { DEFAULT_DRAIN_SECONDS, type MeshCluster, serverOf, validateMeshCluster } from "../../api/mesh-cluster.ts";
+import {
+  DEFAULT_DRAIN_SECONDS,
+  type DiscoveryObject,
+  type MeshCluster,
+  serverOf,
+  validateMeshCluster,
+} from "../../api/mesh-cluster.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { MAX_CLUSTERS } from "../../mesh/contract/route-type.ts";
-import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
+import type { ClusterRoute, HomeObject } from "../../mesh/ownership/clusters.ts";
 import type { ClusterFacts } from "../apps/compile/route-spec.ts";
 
-export type AcceptedCluster = ClusterFacts & Pick<ClusterRoute, "servers" | "drainMs">;
+export type AcceptedCluster = ClusterFacts & Pick<ClusterRoute, "servers" | "drainMs" | "objects">;
 
 interface Accepting extends AcceptedCluster {
   readonly servers: string[];
+  objects?: HomeObject[];
   drainMs: number;
 }
 
@@ -18,20 +25,25 @@ export interface AcceptedClusters {
   /** By name, ascending. */
   readonly accepted: readonly AcceptedCluster[];
   /** By name: why an object is not accepted, or what is wrong with an object of which only the valid servers are accepted. */
-  readonly refused: ReadonlyMap<string, { readonly reason: "Invalid" | "AlreadyKnown" | "TooMany"; readonly message: string }>;
+  readonly refused: ReadonlyMap<string, Refusal>;
+}
+
+interface Refusal {
+  readonly reason: "Invalid" | "AlreadyKnown" | "TooMany";
+  readonly message: string;
 }
 
 /** @param objects of one namespace; the present schema may not allow them */
 export function acceptClusters(objects: readonly MeshCluster[]): AcceptedClusters {
   const known = new Map<string, Accepting>();
   const accepted: Accepting[] = [];
-  const refused = new Map<string, { readonly reason: "Invalid" | "AlreadyKnown" | "TooMany"; readonly message: string }>();
+  const refused = new Map<string, Refusal>();
   for (const object of objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined).sort(byAge)) {
     const { name = "", labels = {} } = object.metadata;
     const checked = validateMeshCluster(object);
     if (!checked.ok) refused.set(name, { reason: "Invalid", message: checked.problems.map(formatProblem).join("; ") });
     const spec: Partial<MeshCluster["spec"]> = checked.ok ? checked.value.spec : readableSpec(object);
-    const { servers = [], clusterID, drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
+    const { servers = [], clusterID, discoveredBy = [], drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
     const hosts = [...new Set(servers.flatMap((url) => serverOf(url) ?? []))].sort();
     if (hosts.length === 0) continue;
     const identities = [...hosts.map((host) => `server ${host}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
@@ -53,10 +65,34 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
     // A server of a refused object must not become open to every pod: it belongs to the older object's cluster.
     cluster.servers.push(...hosts.filter((host) => !known.has(`server ${host}`)));
     cluster.servers.sort();
+    const sharedObject = takeObjects(cluster, discoveredBy, known);
+    if (sharedObject !== undefined && !refused.has(name)) refused.set(name, { reason: "AlreadyKnown", message: sharedObject });
     cluster.drainMs = Math.max(cluster.drainMs, drainSeconds * 1_000);
     for (const identity of identities) if (!known.has(identity)) known.set(identity, cluster);
   }
   return { accepted: accepted.sort((a, b) => (a.name < b.name ? -1 : 1)), refused };
+}
+
+/**
+ * Gives the cluster the objects that no older cluster has.
+ * @returns what is wrong with the others
+ */
+function takeObjects(
+  cluster: Accepting,
+  discoveredBy: readonly DiscoveryObject[],
+  known: Map<string, Accepting>,
+): string | undefined {
+  let problem: string | undefined;
+  for (const { apiGroup: group = "", resource, name } of discoveredBy) {
+    const identity = `object ${group}/${resource}/${name}`;
+    const owner = known.get(identity);
+    if (owner === undefined) {
+      cluster.objects = [...(cluster.objects ?? []), { group, resource, name }];
+      known.set(identity, cluster);
+    } else if (owner !== cluster)
+      problem ??= `spec.discoveredBy: ${resource} "${name}" is that of MeshCluster ${owner.name}: name each object in one MeshCluster`;
+  }
+  return problem;
 }
 
 /** The servers of an object that is not valid: a mistake in one of them must not open the others to every pod. */

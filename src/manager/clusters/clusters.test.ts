@@ -53,6 +53,32 @@ describe("the MeshClusters of a namespace", () => {
     expect(refused.get("a")).toMatchObject({ message: expect.stringContaining("clusterID id-1 is that of MeshCluster eu") });
   });
 
+  it("have the objects by which operators find them; an object that several name is that of the oldest", () => {
+    const secret = { resource: "secrets", name: "fleet" };
+    const profile = { apiGroup: "multicluster.x-k8s.io", resource: "clusterprofiles", name: "us" };
+    const eu = meshCluster("eu", { servers: ["https://eu.example"], discoveredBy: [secret] });
+    const us = meshCluster(
+      "us",
+      { servers: ["https://us.example"], discoveredBy: [secret, profile] },
+      { creationTimestamp: "2026-01-02T00:00:00Z" },
+    );
+    const { accepted, refused } = acceptClusters([us, eu]);
+    expect(accepted.map(({ name, objects }) => [name, objects])).toEqual([
+      ["eu", [{ group: "", resource: "secrets", name: "fleet" }]],
+      ["us", [{ group: "multicluster.x-k8s.io", resource: "clusterprofiles", name: "us" }]],
+    ]);
+    expect(accepted[1]?.servers).toEqual(["us.example:443"]);
+    expect([...refused]).toEqual([
+      [
+        "us",
+        {
+          reason: "AlreadyKnown",
+          message: 'spec.discoveredBy: secrets "fleet" is that of MeshCluster eu: name each object in one MeshCluster',
+        },
+      ],
+    ]);
+  });
+
   it("a server of one that is refused belongs to the one that counts, so that no edit of another opens it to every pod", () => {
     const eu = meshCluster("eu", { servers: ["https://eu.example", "https://us.example"] });
     const us = meshCluster(

@@ -233,6 +233,7 @@ const FILLED_RULES: { readonly [K in RouteRule["kind"]]: Filled<Extract<RouteRul
   objects: { kind: "objects", subset: "canary", term, resources, origin: "d" },
   fence: { kind: "fence", because: "moves", resources, origin: "e" },
 };
+const object = { group: "", resource: "secrets", name: "eu" };
 const FILLED: Filled<RouteContent> = {
   app: { namespace: "shop", name: "app" },
   subset: "canary",
@@ -241,7 +242,7 @@ const FILLED: Filled<RouteContent> = {
   callers: { userAgent: "agent/", defaultOnlyUserAgents: ["x"], stripManagedFields: true },
   guard: "Warn",
   frozen: [{ namespace: "a", reason: "restore" }],
-  clusters: [{ name: "eu", servers: ["eu.example:443"], drainMs: 60_000, owner: "canary", isFenced: true }],
+  clusters: [{ name: "eu", servers: ["eu.example:443"], drainMs: 60_000, objects: [object], owner: "canary", isFenced: true }],
   words: { kind: "VirtualApp", rules: "the route of", lockField: "spec.lock", agentsField: "spec.agents" },
   table: {
     rules: Object.values(FILLED_RULES),

@@ -99,6 +99,7 @@ const CLUSTER: z.ZodType<ClusterRoute> = z.object({
   name: z.string().min(1, "missing"),
   servers: NAMES.refine((servers) => servers.length > 0, "missing"),
   drainMs: z.int().min(0),
+  objects: z.array(z.object({ group: z.string(), resource: z.string(), name: z.string().min(1, "missing") })).optional(),
   owner: z.string(),
   isFenced: z.literal(true).optional(),
 });

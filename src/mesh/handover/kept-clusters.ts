@@ -34,10 +34,8 @@ function newestWithClusters(snapshots: readonly Snapshot[]): Snapshot | undefine
 
 /** The clusters of an app that ends: first the default subset gets them, and afterwards all pods join that subset. */
 export function endingClusters(snapshots: readonly Snapshot[]): readonly ClusterRoute[] {
-  return (newestWithClusters(snapshots)?.clusters ?? []).map(({ name, servers, drainMs }) => ({
-    name,
-    servers,
-    drainMs,
+  return (newestWithClusters(snapshots)?.clusters ?? []).map(({ isFenced: _, ...cluster }) => ({
+    ...cluster,
     owner: DEFAULT_SUBSET,
   }));
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { table } from "../../../test/support/route-table.ts";
-import { type ClusterRoute, mayReach } from "../ownership/clusters.ts";
+import { type ClusterRoute, type HomeObject, mayReach, maySee } from "../ownership/clusters.ts";
 import type { Claim } from "./claims.ts";
 import { planClusters } from "./plan-clusters.ts";
 
@@ -41,6 +41,14 @@ describe("a cluster goes to its owner", () => {
     const wider = cluster("eu", "blue", ["eu:443", "10.0.0.1:443"]);
     expect(ownedBy("blue", [wider], [claim("g", "green", [EU])])).toEqual([]);
     expect(ownedBy("blue", [wider], [claim("b", "blue", [EU]), claim("g", "green", [EU])])).toEqual([]);
+  });
+
+  it("not while a pod of another subset may see one of its objects, or does not know of that", () => {
+    const named = { ...EU, objects: [{ group: "", resource: "secrets", name: "eu" }] };
+    expect(ownedBy("blue", [named], [claim("g", "green", [named])])).toEqual(["eu"]);
+    expect(ownedBy("blue", [named], [claim("g", "green", [EU])])).toEqual([]);
+    expect(ownedBy("blue", [named], [claim("b", "blue", [EU]), claim("g", "green", [EU])])).toEqual([]);
+    expect(ownedBy("blue", [named], [claim("b", "blue", [named]), claim("g", "green", [named])])).toEqual(["eu"]);
   });
 
   it("and stays there when a pod comes that has not reported; the wait names that pod all the same", () => {
@@ -83,19 +91,42 @@ it("says why each pod is waited for", () => {
 const SUBSETS = ["", "blue", "green"];
 const SERVERS = ["a:443", "b:443", "c:443"];
 
-/** Which cluster has each server, and who owns each cluster. No edit removes a server, which would open it to everyone. */
-const SPEC = fc.record({
-  of: fc.array(fc.constantFrom("one", "two"), { minLength: 3, maxLength: 3 }),
-  one: fc.constantFrom(...SUBSETS),
-  two: fc.constantFrom(...SUBSETS),
-});
+const OBJECTS: readonly HomeObject[] = ["x", "y"].map((name) => ({ group: "", resource: "secrets", name }));
+const NAMES = fc.constantFrom("one", "two");
 
-type Spec = typeof SPEC extends fc.Arbitrary<infer T> ? T : never;
+/** Which cluster has each server and object, and who owns each cluster. No edit removes one, which would open it to everyone. */
+interface Spec {
+  readonly of: readonly string[];
+  readonly objectsOf: readonly string[];
+  readonly one: string;
+  readonly two: string;
+}
+
+const NO_EDIT: Spec = { of: ["one", "one", "two"], objectsOf: ["one", "two"], one: "", two: "" };
+
+/** One value of the spec changes. */
+const EDIT = fc.oneof(
+  fc.tuple(fc.nat(2), NAMES).map(
+    ([at, name]) =>
+      (spec: Spec): Spec => ({ ...spec, of: spec.of.with(at, name) }),
+  ),
+  fc.tuple(fc.nat(1), NAMES).map(
+    ([at, name]) =>
+      (spec: Spec): Spec => ({ ...spec, objectsOf: spec.objectsOf.with(at, name) }),
+  ),
+  fc.tuple(NAMES, fc.constantFrom(...SUBSETS)).map(
+    ([name, subset]) =>
+      (spec: Spec): Spec => ({ ...spec, [name]: subset }),
+  ),
+);
 
 function clustersBy(spec: Spec): ClusterRoute[] {
   return (["one", "two"] as const).flatMap((name) => {
     const servers = SERVERS.filter((_, at) => spec.of[at] === name);
-    return servers.length === 0 ? [] : [cluster(name, spec[name], servers)];
+    // A cluster has servers, so its objects may have to be those of the other one.
+    const isAlone = servers.length === SERVERS.length;
+    const objects = OBJECTS.filter((_, at) => isAlone || spec.objectsOf[at] === name);
+    return servers.length === 0 ? [] : [{ ...cluster(name, spec[name], servers), objects }];
   });
 }
 
@@ -109,13 +140,15 @@ interface Pod {
 }
 
 const EVENT = fc.oneof(
-  fc.record({ kind: fc.constant("edit" as const), spec: SPEC }),
-  fc.record({ kind: fc.constantFrom("send", "enforce", "acknowledge", "register", "end" as const), pod: fc.nat(5) }),
+  fc.record({ kind: fc.constant("edit" as const), edit: EDIT }),
+  fc.record({ kind: fc.constant("settle" as const) }),
+  fc.record({ kind: fc.constantFrom("send", "acknowledge", "register", "end" as const), pod: fc.nat(3) }),
   fc.record({ kind: fc.constant("start" as const), subset: fc.constantFrom(...SUBSETS) }),
   fc.record({ kind: fc.constant("failover" as const) }),
 );
 
 function createWorld() {
+  let spec = NO_EDIT;
   let desired: readonly ClusterRoute[] = [];
   let pods: Pod[] = [];
   let count = 0;
@@ -134,6 +167,14 @@ function createWorld() {
     pod.enforced = pod.outstanding;
     pod.outstanding = undefined;
   };
+  const settle = () => {
+    for (const pod of pods) pod.isKnown = true;
+    for (let round = 0; round < 4; round++) {
+      for (const pod of pods) acknowledge(pod);
+      for (const pod of pods) send(pod);
+    }
+    for (const pod of pods) acknowledge(pod);
+  };
   return {
     get pods() {
       return pods;
@@ -144,10 +185,14 @@ function createWorld() {
     step(event: typeof EVENT extends fc.Arbitrary<infer T> ? T : never) {
       switch (event.kind) {
         case "edit":
-          desired = clustersBy(event.spec);
+          spec = event.edit(spec);
+          desired = clustersBy(spec);
+          return;
+        case "settle":
+          settle();
           return;
         case "start":
-          if (pods.length < 6)
+          if (pods.length < 4)
             pods.push({
               name: `pod-${count++}`,
               subset: event.subset,
@@ -169,14 +214,7 @@ function createWorld() {
         }
       }
     },
-    settle() {
-      for (const pod of pods) pod.isKnown = true;
-      for (let round = 0; round < 4; round++) {
-        for (const pod of pods) acknowledge(pod);
-        for (const pod of pods) send(pod);
-      }
-      for (const pod of pods) acknowledge(pod);
-    },
+    settle,
   };
 }
 
@@ -185,21 +223,30 @@ function possible({ enforced, outstanding }: Pod): (readonly ClusterRoute[])[] {
   return [enforced, outstanding].filter((routes) => routes !== undefined);
 }
 
-const isGivenTo = (subset: string, routes: readonly ClusterRoute[], server: string) =>
-  routes.some((each) => each.owner === subset && each.isFenced !== true && each.servers.includes(server));
+const isGivenTo = (subset: string, routes: readonly ClusterRoute[], has: (cluster: ClusterRoute) => boolean | undefined) =>
+  routes.some((each) => each.owner === subset && each.isFenced !== true && has(each) === true);
 
-it("no two subsets may write to one server once one of them was given it, and each cluster ends with its owner", () => {
+it("no two subsets may write to one server, or see one object, once one of them was given it, and each cluster ends with its owner", () => {
   fc.assert(
-    fc.property(fc.array(EVENT, { maxLength: 40 }), (events) => {
+    fc.property(fc.array(EVENT, { maxLength: 40, size: "max" }), (events) => {
       const world = createWorld();
       const check = () => {
         for (const owner of world.pods)
           for (const other of world.pods) {
             if (owner.subset === other.subset) continue;
             for (const server of SERVERS) {
-              const isGiven = possible(owner).some((routes) => isGivenTo(owner.subset, routes, server));
+              const isGiven = possible(owner).some((routes) =>
+                isGivenTo(owner.subset, routes, (each) => each.servers.includes(server)),
+              );
               const isOpen = possible(other).some((clusters) => mayReach({ subset: other.subset, clusters }, server));
               expect(isGiven && isOpen).toBe(false);
+            }
+            for (const object of OBJECTS) {
+              const isGiven = possible(owner).some((routes) =>
+                isGivenTo(owner.subset, routes, (each) => each.objects?.includes(object)),
+              );
+              const isSeen = possible(other).some((clusters) => maySee({ subset: other.subset, clusters }, object));
+              expect(isGiven && isSeen).toBe(false);
             }
           }
       };
@@ -210,6 +257,6 @@ it("no two subsets may write to one server once one of them was given it, and ea
       world.settle();
       for (const pod of world.pods) expect(pod.enforced).toEqual(world.desired);
     }),
-    { numRuns: 2_000 },
+    { numRuns: 1_000 },
   );
 });

@@ -1,8 +1,8 @@
 // The handover of clusters; plan-fences.ts does the same for namespaces. A pure function of the claims and of the owners that the
 // spec names, without memory. Invariant: a subset gets a cluster only when no live pod of another subset may still send requests
-// to any of its servers. A pod that does not know a server may send to it.
+// to any of its servers, or see any of its objects at home. A pod that does not know a server or an object may do so.
 import { remember, rememberNames } from "../../base/remember.ts";
-import { type ClusterRoute, clusterAt, mayReach } from "../ownership/clusters.ts";
+import { accessTo, type ClusterRoute, type ClusterView, clusterAt, clusterOf, mayReach, maySee } from "../ownership/clusters.ts";
 import type { Claim } from "./claims.ts";
 import { causeOf, type WaitCause } from "./plan-fences.ts";
 
@@ -59,11 +59,7 @@ function isUnenforced(claim: Claim): boolean {
  */
 function rememberKept(desired: readonly ClusterRoute[]): (claim: Claim, isFree: boolean) => readonly ClusterRoute[] {
   const keptBy = remember((clusters: readonly ClusterRoute[]) =>
-    rememberNames((subset) =>
-      desired.filter(
-        ({ owner, servers }) => owner !== subset && servers.some((server) => mayReach({ subset, clusters }, server)),
-      ),
-    ),
+    rememberNames((subset) => desired.filter((cluster) => cluster.owner !== subset && mayUse(cluster, { subset, clusters }))),
   );
   return (claim, isFree) => {
     if (isFree) return desired;
@@ -72,11 +68,19 @@ function rememberKept(desired: readonly ClusterRoute[]): (claim: Claim, isFree: 
   };
 }
 
-/** True if a pod of the owner already enforces the cluster as its own, with all servers: so no other subset got it since. */
-function isGranted({ owner, servers }: ClusterRoute, claims: readonly Claim[]): boolean {
+/** True if the pod may send requests to one of the cluster's servers, or see one of its objects. */
+function mayUse({ servers, objects = [] }: ClusterRoute, view: ClusterView): boolean {
+  return servers.some((server) => mayReach(view, server)) || objects.some((object) => maySee(view, object));
+}
+
+/** True if a pod of the owner already enforces the cluster as its own, with all servers and objects: so no other subset got it since. */
+function isGranted({ owner, servers, objects = [] }: ClusterRoute, claims: readonly Claim[]): boolean {
   return claims.some((claim) => {
     if (claim.kind !== "table" || !claim.enforced || claim.subset !== owner || claim.clusters === undefined) return false;
     const view = { subset: owner, clusters: claim.clusters };
-    return servers.every((server) => clusterAt(view, server) !== undefined && mayReach(view, server));
+    const isKnown = (cluster: ClusterRoute | undefined) => cluster !== undefined && accessTo(cluster, owner) === "own";
+    return (
+      servers.every((server) => isKnown(clusterAt(view, server))) && objects.every((object) => isKnown(clusterOf(view, object)))
+    );
   });
 }

@@ -5,6 +5,7 @@ import { CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { servesAlike } from "../ownership/callers.ts";
 import type { Enforced } from "../ownership/enforced.ts";
+import { hasSameHidden } from "../ownership/hidden-objects.ts";
 import { ownsUnknown } from "../ownership/plan-query.ts";
 import { type Ownership, type ResourceView, readViewOf } from "../ownership/snapshot.ts";
 
@@ -52,10 +53,15 @@ export function movesBetween(before: Enforced, now: Enforced) {
   };
 }
 
-// With other terms objects move by their labels, or in unknown namespaces, and cannot be named.
+// With other terms objects move by their labels, in unknown namespaces, or alone, and cannot be named.
 function hasSameTerms(old: ResourceView, next: ResourceView): boolean {
   const haveSameLabels = old.labelFilter?.labelSelector === next.labelFilter?.labelSelector;
-  return haveSameLabels && ownsUnknown(old) === ownsUnknown(next) && (old.isMoving ?? false) === (next.isMoving ?? false);
+  return (
+    haveSameLabels &&
+    hasSameHidden(old.hidden, next.hidden) &&
+    ownsUnknown(old) === ownsUnknown(next) &&
+    (old.isMoving ?? false) === (next.isMoving ?? false)
+  );
 }
 
 function hasMoved(place: string, old: ResourceView, next: ResourceView): boolean {

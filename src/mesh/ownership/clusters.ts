@@ -1,6 +1,7 @@
 // Which subset owns each of the other clusters that an operator works on. Pure. Invariant: every pod may send to a server that no
 // cluster lists, so a pod that does not know a cluster may write to it.
 import { remember } from "../../base/remember.ts";
+import type { GroupResource } from "../../kube/types.ts";
 
 /**
  * How long a proxy lets a pod write to other clusters after the API server at home has last accepted the pod's token, in
@@ -11,6 +12,11 @@ export const PROOF_MS = 8_000;
 /** How long a server may work on a request if no MeshCluster says it: the default of an API server's --request-timeout. */
 export const DEFAULT_DRAIN_MS = 60_000;
 
+/** An object at home by which the operator finds a cluster: in the app's namespace, or cluster-scoped. */
+export interface HomeObject extends GroupResource {
+  readonly name: string;
+}
+
 /** A cluster that the app divides between its subsets. The proxy knows only its servers: what is sent to them is encrypted. */
 export interface ClusterRoute {
   /** Name of the MeshCluster. */
@@ -19,6 +25,8 @@ export interface ClusterRoute {
   readonly servers: readonly string[];
   /** How long its API server may work on a request that it has accepted, in milliseconds. */
   readonly drainMs: number;
+  /** Only pods that own the cluster see these objects. Absent: none. */
+  readonly objects?: readonly HomeObject[] | undefined;
   /** The subset that owns it. */
   readonly owner: string;
   /** The owner may not write yet, since a pod of another subset may still do so. */
@@ -38,6 +46,15 @@ const byServer = remember(
     new Map(clusters.flatMap((cluster) => cluster.servers.map((server) => [server, cluster] as const))),
 );
 
+const byObject = remember(
+  (clusters: readonly ClusterRoute[]) =>
+    new Map(clusters.flatMap((cluster) => (cluster.objects ?? []).map((object) => [objectKey(object), cluster] as const))),
+);
+
+function objectKey({ group, resource, name }: HomeObject): string {
+  return `${group}/${resource}/${name}`;
+}
+
 /** Undefined if no cluster lists the server. @param server host:port */
 export function clusterAt({ clusters = [] }: Pick<ClusterView, "clusters">, server: string): ClusterRoute | undefined {
   return byServer(clusters).get(server);
@@ -46,6 +63,17 @@ export function clusterAt({ clusters = [] }: Pick<ClusterView, "clusters">, serv
 export function accessTo({ owner, isFenced }: ClusterRoute, subset: string): ClusterAccess {
   if (owner !== subset) return "other-subset";
   return isFenced ? "moving" : "own";
+}
+
+/** Undefined if no cluster lists the object. */
+export function clusterOf({ clusters = [] }: Pick<ClusterView, "clusters">, object: HomeObject): ClusterRoute | undefined {
+  return byObject(clusters).get(objectKey(object));
+}
+
+/** True if the pod may see the object, as far as clusters decide. */
+export function maySee(view: ClusterView, object: HomeObject): boolean {
+  const cluster = clusterOf(view, object);
+  return cluster === undefined || accessTo(cluster, view.subset) === "own";
 }
 
 /** True if the pod may send requests to the server. */

@@ -5,10 +5,12 @@ import { plainText } from "../../base/plain-text.ts";
 import { BUCKETS, CLUSTER_SCOPE, isBucket } from "../../kube/place.ts";
 import type { ResourceInfo } from "../../kube/request-info.ts";
 import { isListOrWatch, isPlainGet } from "../../kube/request-kind.ts";
+import { accessTo } from "./clusters.ts";
+import { hidingCluster, mayCreateHidden, mayHide } from "./hidden-objects.ts";
 import type { Owner } from "./owners.ts";
 import { type Planner, planNothing, planQuery, type QueryPlan, type ResourceScope, WHOLE } from "./plan-query.ts";
 import { governingPlace, isNamespaces, type LabelFilter, type ResourceView, readViewOf } from "./snapshot.ts";
-import { ownerText } from "./words.ts";
+import { ownerText, subsetText } from "./words.ts";
 
 export type Decision =
   | { readonly kind: "allow" }
@@ -42,6 +44,8 @@ export function decide(view: ResourceView, info: ResourceInfo, scope: ResourceSc
   if (frozen !== undefined) return frozen;
   if (view.ownsAll && (view.hasNoRules || !isNodeProxy(info))) return ALLOW;
   if (isListOrWatch(info)) return decideRead(readViewOf(view), info, scope, planner);
+  const hidden = refuseHidden(view, info);
+  if (hidden !== undefined) return hidden;
   const reach = reachOf(info, scope);
   switch (reach) {
     case "place":
@@ -133,6 +137,20 @@ function refuseFrozen(view: ResourceView, info: ResourceInfo, scope: ResourceSco
   return { kind: "frozen", namespace, message };
 }
 
+function refuseHidden(view: ResourceView, info: ResourceInfo): Decision | undefined {
+  if (!mayHide(view.hidden, info)) return undefined;
+  if (info.verb === "deletecollection") {
+    const message = `${describe(info)}: it reaches objects about clusters of other subsets; delete by name instead`;
+    return { kind: "refuse", why: "not-narrowable", message };
+  }
+  const cluster = hidingCluster(view.hidden, info);
+  if (cluster === undefined) return undefined;
+  const message = `${describe(info)}: it is about cluster "${cluster.name}", which`;
+  if (accessTo(cluster, cluster.owner) === "moving")
+    return { kind: "refuse", why: "moving", message: `${message} moves to ${subsetText(cluster.owner)}` };
+  return { kind: "refuse", why: "other-subset", message: `${message} belongs to ${subsetText(cluster.owner)}` };
+}
+
 /** True for a create of a namespace. Only the body contains its name. */
 function isNewNamespace(info: ResourceInfo): boolean {
   return info.verb === "create" && !info.nameInPath && isNamespaces(info);
@@ -200,8 +218,10 @@ function decideRead(view: ResourceView, info: ResourceInfo, scope: ResourceScope
   if (view.isMoving) return refuseMoving(view, info, "");
   if (info.namespace === "" || isNamespaces(info)) return { kind: "narrow", queryPlan: planner(view, scope) };
   const ownership = view.ownershipOf(info.namespace);
-  if (ownership === "own")
-    return view.labelFilter === undefined ? ALLOW : { kind: "narrow", queryPlan: planner(view, "unknown") };
+  if (ownership === "own") {
+    const isWhole = view.labelFilter === undefined && !mayHide(view.hidden, info);
+    return isWhole ? ALLOW : { kind: "narrow", queryPlan: planner(view, "unknown") };
+  }
   if (ownership === "unknown") return { kind: "hold", namespace: info.namespace };
   if (ownership === "moving") return refuseMoving(view, info, info.namespace);
   return { kind: "narrow", queryPlan: planNothing(info.namespace) };
@@ -227,6 +247,7 @@ export function refusedByLabels(info: ResourceInfo, owner: Owner, how: string): 
 /** True for a create that is decided by the object's name, which only the body contains. */
 export function isNamedByBody(view: ResourceView, info: ResourceInfo): boolean {
   if (isNewNamespace(info)) return hasFrozen(view);
+  if (mayCreateHidden(view.hidden, info)) return !isReview(info);
   const { isByName, ownsAll } = view;
   const isUnnamed = info.verb === "create" && info.namespace === "" && info.name === "";
   return isByName === true && !ownsAll && isUnnamed && !isReview(info);

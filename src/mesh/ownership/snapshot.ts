@@ -6,6 +6,7 @@ import { formatTerms, type Labels, type LabelTerm, matchesTerms } from "../../ku
 import { BUCKETS, CLUSTER_SCOPE, clusterPlace, isInClusterScope } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { ClusterRoute } from "./clusters.ts";
+import { type HiddenObjects, hiddenObjects, hidingCluster } from "./hidden-objects.ts";
 import { isOwnedBy, type Owner, ownersOf } from "./owners.ts";
 import { isMomentary, isVisibleBy, namespacesOf, type RetainedClass, type RouteTable } from "./table.ts";
 import type { SourceWords } from "./words.ts";
@@ -75,7 +76,7 @@ export interface LabelFilter {
 export interface ResourceView {
   readonly group: string;
   readonly resource: string;
-  /** The subset owns every namespace, known or not, so nothing needs filtering. */
+  /** The subset owns every namespace, known or not, and no object is hidden, so nothing needs filtering. */
   readonly ownsAll: boolean;
   /** In every namespace, known or not, labels alone decide. Absent is false. */
   readonly byLabelsOnly?: boolean;
@@ -88,6 +89,8 @@ export interface ResourceView {
   readonly guard?: Guard | undefined;
   /** The reasons of the frozen namespaces by their names. Absent: none. */
   readonly frozen?: ReadonlyMap<string, string> | undefined;
+  /** Objects that the subset does not see, though it owns their namespaces. */
+  readonly hidden?: HiddenObjects | undefined;
   /** Shards own cluster-scoped objects by name. Absent is false. */
   readonly isByName?: boolean;
   ownershipOf(namespace: string): Ownership;
@@ -124,6 +127,7 @@ export function viewOf(
   const owners = ownersOf(snapshot.table, governing.group, governing.resource);
   const isSoleOwner = owners.sole !== undefined && isOwnedBy(owners.sole, snapshot.subset);
   const labelFilter = filterOf(owners.termsOf(snapshot.subset));
+  const hidden = hiddenObjects(snapshot, governing);
   const ownershipOf = (namespace: string): Ownership => {
     const owner = owners.ownerOf(namespace);
     if (owner.kind === "moving" || owner.kind === "unknown") return owner.kind;
@@ -132,13 +136,14 @@ export function viewOf(
   const view: ResourceView = {
     group,
     resource,
-    ownsAll: labelFilter === undefined && isSoleOwner,
+    ownsAll: labelFilter === undefined && hidden === undefined && isSoleOwner,
     isMoving: owners.isMoving,
     byLabelsOnly: labelFilter !== undefined && isSoleOwner,
     hasNoRules: snapshot.table.rules.length === 0 && snapshot.table.fenced.size === 0,
     labelFilter,
     guard: snapshot.guard,
     frozen: snapshot.frozen && reasonsOf(snapshot.frozen),
+    hidden,
     isByName: BUCKETS.some((bucket) => snapshot.table.classOf.has(bucket)),
     ownershipOf,
     ownerOf: owners.ownerOf,
@@ -146,7 +151,7 @@ export function viewOf(
     namespaces: namespacesBy(ownershipOf, snapshot.table),
   };
   // Every pod lists other resources again when they move.
-  const canBeRetained = !view.ownsAll && owners.isByNamespace && !owners.isMoving;
+  const canBeRetained = !(isSoleOwner && labelFilter === undefined) && owners.isByNamespace && !owners.isMoving;
   const isRetained =
     retained !== undefined && canBeRetained ? createRetainedTest(retained, governing.group, governing.resource) : undefined;
   if (retained === undefined || isRetained === undefined) return view;
@@ -219,8 +224,9 @@ export function hasOwnLabels({ labelFilter }: ResourceView, labels: Labels | und
   return labelFilter === undefined || (labels !== undefined && labelFilter.matches(labels));
 }
 
-/** True if the subset owns the object. Labels that matter but are not known make it false. */
+/** True if the subset owns the object and sees it. Labels that matter but are not known make it false. */
 export function isOwned(view: ResourceView, meta: ItemMeta): boolean {
+  if (hidingCluster(view.hidden, meta) !== undefined) return false;
   if (view.ownershipOf(governingPlace(view.group, view.resource, meta)) !== "own") return false;
   return hasOwnLabels(view, meta.labels);
 }

@@ -1,6 +1,7 @@
 // Decides about one watch event by the owners of its objects. Invariant: an event is shown only if the subset
 // owns every object in it (every row of a Table); an event without a readable object is dropped.
 import type { WatchFrame } from "../../kube/codec/codec.ts";
+import { hidingCluster } from "../../mesh/ownership/hidden-objects.ts";
 import { governingPlace, hasOwnLabels, type Ownership, type ResourceView } from "../../mesh/ownership/snapshot.ts";
 
 type EventAction =
@@ -35,6 +36,7 @@ export function decideEvent(
   const unknown: string[] = [];
   const leftOut: string[] = [];
   for (const object of objects) {
+    if (hidingCluster(view.hidden, object) !== undefined) continue;
     const namespace = governingPlace(view.group, view.resource, object);
     const ownership: Ownership = view.ownershipOf(namespace);
     const hasOurLabels = hasOwnLabels(view, object.labels);

@@ -2,6 +2,7 @@
 // the routes.
 
 import type { Collection, Known } from "../../mesh/moves/known.ts";
+import { mayHide } from "../../mesh/ownership/hidden-objects.ts";
 import type { ListSize } from "../../mesh/ownership/plan-lists.ts";
 import { type HidingQuery, mayHideUnknown, type PlanName } from "../../mesh/ownership/plan-query.ts";
 import { isNamespaces, type ResourceView } from "../../mesh/ownership/snapshot.ts";
@@ -34,7 +35,7 @@ export function hidesNamespaces(query: HidingQuery): boolean {
 
 /** True if the subset owns all objects of the collection: the resource, or its one namespace. */
 export function isAllOwned(view: ResourceView, collection: Collection): boolean {
-  if (view.ownsAll || view.labelFilter !== undefined) return view.ownsAll;
+  if (view.ownsAll || view.labelFilter !== undefined || mayHide(view.hidden, collection)) return view.ownsAll;
   const { namespace } = collection;
   return namespace !== "" && !isNamespaces(collection) && view.ownershipOf(namespace) === "own";
 }

@@ -3,8 +3,9 @@
 import { mayReach } from "../../mesh/ownership/clusters.ts";
 import { isWithin } from "../../mesh/ownership/decide.ts";
 import { type ChangeListener, type Enforced, enforced } from "../../mesh/ownership/enforced.ts";
-import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
-import type { ClusterSession, Session } from "./session.ts";
+import { hidingCluster, mayHide } from "../../mesh/ownership/hidden-objects.ts";
+import type { ResourceView, Snapshot } from "../../mesh/ownership/snapshot.ts";
+import type { ClusterSession, Session, WriteTarget } from "./session.ts";
 import type { Renewals } from "./when-shown.ts";
 
 export interface Enforcer extends Session, ClusterSession {
@@ -23,6 +24,12 @@ export interface Enforcer extends Session, ClusterSession {
   readonly drainingWrites: number;
   /** Calls the listener whenever one of the two numbers may have changed. Returns the unsubscription. */
   onBacklogChange(listener: () => void): () => void;
+}
+
+/** Also true for a write to an object whose name is not known. */
+function mayReachHidden({ hidden }: ResourceView, { namespace, name }: WriteTarget): boolean {
+  if (namespace === undefined || name === undefined) return false;
+  return name === "" ? mayHide(hidden, { namespace }) : hidingCluster(hidden, { namespace, name }) !== undefined;
 }
 
 /** True if the snapshot refuses the write. Each write has a function of its own. */
@@ -97,8 +104,10 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
       return begin((now) => {
         // Under another label selector the object may belong to another subset, so the write counts as refused.
         const selector = selectorIn(now);
+        const view = now.view(target.group, target.resource);
         return (
-          !isWithin(now.view(target.group, target.resource), reach, namespace) ||
+          !isWithin(view, reach, namespace) ||
+          (reach !== "foreign" && mayReachHidden(view, target)) ||
           (selector !== undefined && selector !== admittedBy)
         );
       });

@@ -11,6 +11,12 @@ import type { Policies } from "../policies/policies.ts";
 import type { LockMemory } from "./memory.ts";
 import type { Peers } from "./peers-handler.ts";
 
+/** What a write is for; the name is "" if it is not known, or for many objects. */
+export interface WriteTarget extends GroupResource {
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
 /** `current` is undefined while no traffic is served. */
 export interface Session extends EnforcedRoutes {
   /**
@@ -19,7 +25,7 @@ export interface Session extends EnforcedRoutes {
    * acknowledged; without a target, one that takes any resource in it away.
    * @param reach what the write reaches, if more than that namespace: the same holds for all of it
    */
-  beginWrite(namespace: string, target?: GroupResource, reach?: WriteReach): () => void;
+  beginWrite(namespace: string, target?: WriteTarget, reach?: WriteReach): () => void;
   /** Counts a watch as renewing itself until the returned function is called. */
   beginRenewal(): () => void;
   /** Counts a request or watch as waiting for a namespace's owner until the returned function is called. */

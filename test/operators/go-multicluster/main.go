@@ -21,16 +21,15 @@ import (
 
 func main() {
 	secretLabel := flag.String("secret-label", kubeconfig.DefaultKubeconfigSecretLabel, "the label of the Secrets with kubeconfigs")
-	resync := flag.Duration("resync", 0, "how often all Secrets are reconciled again; 0 is the default of controller-runtime")
 	ctrl.SetLogger(klog.Background())
 	flag.Parse()
-	if err := run(ctrl.SetupSignalHandler(), *secretLabel, *resync); err != nil {
+	if err := run(ctrl.SetupSignalHandler(), *secretLabel); err != nil {
 		klog.ErrorS(err, "The manager has ended")
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, secretLabel string, resync time.Duration) error {
+func run(ctx context.Context, secretLabel string) error {
 	home, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("finding the home cluster: %w", err)
@@ -54,9 +53,6 @@ func run(ctx context.Context, secretLabel string, resync time.Duration) error {
 		RetryPeriod:             &retry,
 		Metrics:                 server.Options{BindAddress: "0"},
 		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
-	}
-	if resync > 0 {
-		options.Cache.SyncPeriod = &resync
 	}
 	manager, err := mcmanager.New(home, provider, options)
 	if err != nil {

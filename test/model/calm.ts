@@ -2,7 +2,7 @@
 // owner that the rules ask for.
 import { expectOneWriter, writersOf } from "./checks.ts";
 import { keyOf } from "./manager.ts";
-import { PLACES, WISHES } from "./rules.ts";
+import { WISHES } from "./rules.ts";
 import { perform, type Step, stepsOf } from "./steps.ts";
 import { leaderOf, type World } from "./world.ts";
 
@@ -35,7 +35,7 @@ function becalm(busy: World): World {
 /** @throws if a place has not its owner in the end, though pods of that subset are there */
 export function expectConverges(faulty: World): void {
   const world = atRest(faulty);
-  for (const [index, place] of PLACES.entries()) {
+  for (const [index, place] of world.places.entries()) {
     const owner = WISHES[world.wish]?.[index] ?? "";
     const pods = world.proxies.filter(({ subset, isThere }) => isThere && subset === owner).map(({ name }) => name);
     const writers = writersOf(world, place);

@@ -1,13 +1,15 @@
 // What must hold in every world, and at every acknowledgement.
-import { allows, PLACES } from "./rules.ts";
+import { allows, isAbroad } from "./rules.ts";
 import type { ModelProxy, World } from "./world.ts";
 
 /** By place: the subsets that may write there, with the pods by which they may. */
 export function writersOf(world: World, place: string): ReadonlyMap<string, readonly string[]> {
   const rights = world.proxies.flatMap((proxy) => {
-    if (world.nowMs >= proxy.endsMs) return [];
-    const { enforced } = proxy;
-    const inFlight = [...proxy.writes, ...proxy.ghosts].filter((write) => write.place === place).map(({ subset }) => subset);
+    const isOver = world.nowMs >= (isAbroad(place) ? proxy.endsAbroadMs : proxy.endsMs);
+    const enforced = isOver ? undefined : proxy.enforced;
+    // A removed pod's last writes at home have ended, those in another cluster may run on.
+    const writes = isOver && !isAbroad(place) ? [] : [...proxy.writes, ...proxy.ghosts];
+    const inFlight = writes.filter((write) => write.place === place).map(({ subset }) => subset);
     const subsets = enforced !== undefined && allows(enforced, place) ? [...inFlight, enforced.subset] : inFlight;
     return subsets.map((subset) => [subset, proxy.name] as const);
   });
@@ -17,7 +19,7 @@ export function writersOf(world: World, place: string): ReadonlyMap<string, read
 
 /** @throws if two subsets may write in one place */
 export function expectOneWriter(world: World): void {
-  for (const place of PLACES) {
+  for (const place of world.places) {
     const writers = writersOf(world, place);
     if (writers.size > 1) throw new Error(`two writers in ${place}: ${JSON.stringify([...writers])}`);
   }

@@ -5,6 +5,7 @@ import type { ManagerMessage, ProxyMessage, RegistrationMessage, ResourceMessage
 import type { Delivery } from "../../src/mesh/link/delivery.ts";
 import type { StreamState } from "../../src/mesh/link/manager-stream.ts";
 import type { ProxyRecord } from "../../src/mesh/link/proxy-record.ts";
+import { inheritedUntilMs } from "../../src/mesh/link/proxy-routes.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { needsPlan } from "./manager.ts";
 import { partsOf } from "./proxy.ts";
@@ -74,10 +75,10 @@ function managerText(manager: ModelManager, rank: Rank, fromNow: (ms: number) =>
     [epoch, leads, knownEpoch],
     [...records].map(([key, record]) => [key, recordText(record, rank)]).sort(),
     issue && [rank("version", issue.version), [...issue.snapshots.values()].map((each) => routesText(each, rank))],
-    gone.map(({ pod, untilMs }) => {
+    gone.map(({ pod, untilMs, abroadUntilMs }) => {
       const facts = pod === "unknown" ? undefined : pod.facts;
       const held = [facts?.acknowledged, facts?.outstanding, ...(facts?.inDoubt ?? [])].map((each) => routesText(each, rank));
-      return [pod === "unknown" ? pod : pod.pod.name, facts?.mayHoldMore, held, fromNow(untilMs)];
+      return [pod === "unknown" ? pod : pod.pod.name, facts?.mayHoldMore, held, fromNow(untilMs), fromNow(abroadUntilMs)];
     }),
   ];
 }
@@ -86,18 +87,18 @@ function proxyText(proxy: ModelProxy, rank: Rank, fromNow: (ms: number) => unkno
   const { routes, dialog, disk, promises } = proxy;
   const [dueStream, dueNonce] = routes.due === undefined ? [] : partsOf(routes.due);
   return [
-    [proxy.isThere, fromNow(proxy.endsMs), proxy.outlasts, proxy.isDraining],
+    [proxy.isThere, fromNow(proxy.endsMs), fromNow(proxy.endsAbroadMs), proxy.outlasts, proxy.isDraining],
     [promises.epoch, promises.isStored, promises.hasPromised, promises.onDisk?.epoch, proxy.promising],
     typeof disk.promises === "object" ? disk.promises.epoch : disk.promises,
     [routesText(routes.inForce, rank), routesText(proxy.enforced, rank), routes.stage, routesText(routes.acknowledged, rank)],
     routes.inDoubt.map((each) => routesText(each, rank)),
     routes.retaining && [routes.retaining.isDrained, fromNow(routes.retaining.endMs), retainedText(routes.retaining.routes)],
-    [fromNow(routes.inheritedUntilMs), routes.file, rank("nonce", dueNonce), rank("stream", dueStream)],
+    [fromNow(inheritedUntilMs(routes)), routes.file, rank("nonce", dueNonce), rank("stream", dueStream)],
     dialog.kind === "promising" ? [dialog.kind, dialog.welcome.epoch] : dialog.kind,
     [rank("stream", proxy.stream), rank("number", promises.lastNumber), rank("number", promises.bound)],
     [routesText(disk.stored, rank), routesText(proxy.saving, rank)],
     proxy.writes,
-    proxy.ghosts.map(({ place, subset, untilMs }) => [place, subset, fromNow(untilMs)]),
+    proxy.ghosts.map(({ place, subset, untilMs, isKnown }) => [place, subset, fromNow(untilMs), isKnown]),
     proxy.timers.map(({ atMs, event }) => [fromNow(atMs), event.kind]),
   ];
 }

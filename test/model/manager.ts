@@ -12,9 +12,11 @@ import { type RecordEvent, stepRecord } from "../../src/mesh/link/record-step.ts
 import { claimsFrom } from "../../src/mesh/link/registration.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { appPod } from "../support/pod-facts.ts";
-import { APP, SUBSETS, tableOf } from "./rules.ts";
+import { APP, rulesBy, SUBSETS } from "./rules.ts";
 import { intern, tableByHash } from "./snapshots.ts";
 import { type ModelManager, type World, withManager, withStream } from "./world.ts";
+
+type Gone = ModelManager["gone"][number];
 
 export const keyOf = (name: string): PodKey => podKey({ namespace: APP.namespace, name });
 
@@ -128,10 +130,12 @@ export function plan(world: World, at: number): World {
     const record = manager.records.get(key);
     return record && factsOf(record);
   };
+  const rules = rulesBy(world.places)[world.wish];
+  if (rules === undefined) throw new Error(`there is no wish ${world.wish}`);
   const made = planApp({
     app: APP,
     words: undefined,
-    bySpec: tableOf(world.wish),
+    ...rules,
     pods,
     factsOf: facts,
     subsets: SUBSETS,
@@ -142,7 +146,8 @@ export function plan(world: World, at: number): World {
     maxMovingPercent: undefined,
     keptSubsets: undefined,
     retainsLosses: false,
-    gone: manager.gone.map(({ pod }) => pod),
+    gone: manager.gone.flatMap(({ pod, untilMs }) => (untilMs > world.nowMs ? [pod] : [])),
+    goneAbroad: manager.gone.map(({ pod }) => pod),
   });
   const issue = nextIssue(manager.issue, world.statusVersion, made, pods, facts);
   let next = withManager({ ...world, statusVersion: Math.max(world.statusVersion, issue.version) }, at, { issue });
@@ -157,7 +162,7 @@ export function plan(world: World, at: number): World {
 }
 
 /** As the registry does with a pod whose object is gone. */
-export function forget(world: World, at: number, name: string, untilMs: number): World {
+export function forget(world: World, at: number, name: string, until: Pick<Gone, "untilMs" | "abroadUntilMs">): World {
   const manager = managerAt(world, at);
   const key = keyOf(name);
   const record = manager.records.get(key);
@@ -165,7 +170,7 @@ export function forget(world: World, at: number, name: string, untilMs: number):
   const gone = { pod: appPod(name, pod?.subset ?? ""), facts: record && factsOf(record) };
   const records = new Map(manager.records);
   records.delete(key);
-  const next = withManager(world, at, { records, gone: [...manager.gone, { pod: gone, untilMs }] });
+  const next = withManager(world, at, { records, gone: [...manager.gone, { pod: gone, ...until }] });
   return record?.stream === undefined
     ? next
     : enterStream(next, record.stream, { kind: "end", status: "UNAVAILABLE", reason: "the pod is gone" });

@@ -5,7 +5,7 @@ import { DEFAULT_SUBSET } from "../../src/mesh/ownership/table.ts";
 import { everyOf, FUZZ_SEED, shareOf } from "../support/fuzz.ts";
 import { seededRandom } from "../support/random.ts";
 import { atRest, withTwoLeaders } from "./calm.ts";
-import { BLUE } from "./rules.ts";
+import { BLUE, NAMESPACE_AND_CLUSTER, NAMESPACES } from "./rules.ts";
 import { exhaust, wander } from "./search.ts";
 import type { Step } from "./steps.ts";
 import { createWorld, type Left, type World } from "./world.ts";
@@ -60,6 +60,26 @@ it.each(MANY)("orders of events with %s, the short ones first", { timeout: TIMEO
   expect(worlds).toBeGreaterThan(100);
 });
 
+/** With a cluster as the second place. A move of it takes as long as its API server may work on a write. */
+const ABROAD: readonly (readonly [string, Left, readonly Step["kind"][]])[] = [
+  ["a write", { wishes: 1, faults: 0, writes: 1 }, []],
+  ["a crash", { wishes: 2, faults: 1, writes: 1 }, ["crash"]],
+  ["a removal by force", { wishes: 1, faults: 1, writes: 1 }, ["removed by force"]],
+  ["another leader", { wishes: 1, faults: 1, writes: 1 }, ["another leader"]],
+];
+
+it.each(ABROAD)(
+  "orders of events with another cluster and %s, the short ones first",
+  { timeout: TIMEOUT_MS },
+  (name, left, faults) => {
+    const untilMs = performance.now() + (SECONDS * 1_000) / ABROAD.length;
+    const begin = atRest(createWorld({ subsets: [DEFAULT_SUBSET, BLUE], left, places: NAMESPACE_AND_CLUSTER }));
+    const { worlds, isWhole } = exhaust(begin, { untilMs, convergeEach: everyOf(20), faults });
+    console.log(`model: ${worlds} worlds with another cluster and ${name}, ${isWhole ? "all" : "not all"} of them`);
+    expect(worlds).toBeGreaterThan(100);
+  },
+);
+
 /** At rest: from the very first registration on, a search would end before the first move. */
 function restingWorld(left: Left): World {
   return atRest(createWorld({ subsets: [DEFAULT_SUBSET, BLUE], left }));
@@ -72,10 +92,12 @@ it(`random orders of events with several moves and faults (SEED=${FUZZ_SEED})`, 
   const begins = [
     [DEFAULT_SUBSET, BLUE],
     [DEFAULT_SUBSET, BLUE, DEFAULT_SUBSET],
-  ].flatMap((subsets) => {
-    const world = createWorld({ subsets, left });
-    return [world, atRest(world), withTwoLeaders(world)];
-  });
+  ].flatMap((subsets) =>
+    [NAMESPACES, NAMESPACE_AND_CLUSTER].flatMap((places) => {
+      const world = createWorld({ subsets, left, places });
+      return [world, atRest(world), withTwoLeaders(world)];
+    }),
+  );
   let [schedules, steps] = [0, 0];
   for (const untilMs = soon(); performance.now() < untilMs; schedules++) {
     const [begin] = begins.slice(below(begins.length));

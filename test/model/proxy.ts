@@ -2,7 +2,7 @@
 
 import type { ManagerMessage, ProxyMessage, UpdateMessage } from "../../src/mesh/contract/messages.ts";
 import { acceptsType } from "../../src/mesh/contract/resource-type.ts";
-import { ROUTE } from "../../src/mesh/contract/route-type.ts";
+import { CLUSTERS, ROUTE } from "../../src/mesh/contract/route-type.ts";
 import { heldClaims } from "../../src/mesh/link/held-claims.ts";
 import { afterSave, foundOnDisk, toSave, withNextNumber, withPromise } from "../../src/mesh/link/ledger.ts";
 import { type DialogEffect, type DialogEvent, NEW_DIALOG, stepDialog } from "../../src/mesh/link/proxy-dialog.ts";
@@ -11,7 +11,7 @@ import { readUpdate } from "../../src/mesh/link/read-update.ts";
 import { greetingOf } from "../../src/mesh/link/registration.ts";
 import { expectHeld } from "./checks.ts";
 import { enterStream } from "./manager.ts";
-import { APP, allows } from "./rules.ts";
+import { APP, allows, DRAIN_MS, isAbroad } from "./rules.ts";
 import { intern } from "./snapshots.ts";
 import { type ModelProxy, type World, withProxy, withStream } from "./world.ts";
 
@@ -41,7 +41,7 @@ export function connect(before: World, at: number, manager: number): World {
   const { registration } = greetingOf({
     pod: { namespace: APP.namespace, name: proxy.name, uid: `uid-${proxy.name}` },
     proxyVersion: "",
-    capabilities: [acceptsType(ROUTE.name), ROUTE.delta?.capability ?? ""],
+    capabilities: [acceptsType(ROUTE.name), ROUTE.delta?.capability ?? "", CLUSTERS],
     streamNumber: promises.lastNumber,
     epoch: promises.epoch,
     version: proxy.routes.inForce?.version ?? 0,
@@ -132,7 +132,7 @@ function takeUpdate(world: World, at: number, update: UpdateMessage): World {
       kind: "update",
       update: stream * NONCES + update.nonce,
       routes: intern(read.routes),
-      written: new Set(proxyAt(world, at).writes.map(({ place }) => place)),
+      written: new Set(proxyAt(world, at).writes.flatMap(({ place }) => (isAbroad(place) ? [] : [place]))),
     });
   const needsWhole = read.kind === "needs-whole";
   return say(world, stream, { nack: { ...head, problems: needsWhole ? [] : read.problems, needsWhole } });
@@ -147,6 +147,7 @@ function carryOutRoutes(world: World, at: number, effect: RoutesEffect): World {
   const { stream } = proxyAt(world, at);
   switch (effect.kind) {
     case "enforce":
+      return cutAbroad(withProxy(world, at, { enforced: effect.routes }), at, (place) => !allows(effect.routes, place));
     case "relabel":
       return withProxy(world, at, { enforced: effect.routes });
     case "drain":
@@ -174,10 +175,19 @@ function enterAfter(world: World, at: number, ms: number, event: RoutesEvent): W
   return withProxy(world, at, { timers: [...others, { atMs: world.nowMs + ms, event }] });
 }
 
+/** Cuts connections to other clusters, whose API servers may work on the writes for a while. */
+export function cutAbroad(world: World, at: number, isCut: (place: string) => boolean): World {
+  const { writes, ghosts } = proxyAt(world, at);
+  const [lost, kept] = [true, false].map((is) => writes.filter(({ place }) => (isAbroad(place) && isCut(place)) === is));
+  const added = (lost ?? []).map((write) => ({ ...write, untilMs: world.nowMs + DRAIN_MS, isKnown: true }));
+  return added.length === 0 ? world : withProxy(world, at, { writes: kept ?? [], ghosts: [...ghosts, ...added] });
+}
+
 /** As the enforcer does whenever a write ends. */
-function lookAtWrites(world: World, at: number): World {
-  const { isDraining, writes, enforced } = proxyAt(world, at);
-  if (!isDraining || writes.some(({ place }) => !allows(enforced, place))) return world;
+export function lookAtWrites(world: World, at: number): World {
+  const { isDraining, writes, ghosts, enforced } = proxyAt(world, at);
+  const known = [...writes, ...ghosts.filter(({ isKnown }) => isKnown)];
+  if (!isDraining || known.some(({ place }) => !allows(enforced, place))) return world;
   return enterRoutes(withProxy(world, at, { isDraining: false }), at, { kind: "drained" });
 }
 
@@ -206,7 +216,6 @@ export function crash(before: World, at: number, isSaved: boolean): World {
   const world = hangUp(before, at);
   const { writes, ghosts, saving, disk } = proxyAt(world, at);
   const stored = isSaved ? saving : disk.stored;
-  const untilMs = world.nowMs + INHERITED_MS;
   const promises = foundOnDisk(disk.promises, wallMs(world));
   const next = withProxy(world, at, {
     routes: NO_ROUTES,
@@ -219,7 +228,14 @@ export function crash(before: World, at: number, isSaved: boolean): World {
     saving: undefined,
     isDraining: false,
     writes: [],
-    ghosts: [...ghosts, ...writes.map((write) => ({ ...write, untilMs }))],
+    ghosts: [
+      ...ghosts.map((ghost) => ({ ...ghost, isKnown: false })),
+      ...writes.map((write) => ({
+        ...write,
+        untilMs: world.nowMs + (isAbroad(write.place) ? DRAIN_MS : INHERITED_MS),
+        isKnown: false,
+      })),
+    ],
     timers: [],
   });
   const inheritsWrites = stored !== undefined || promises.hasPromised;

@@ -5,16 +5,18 @@ import {
   connect,
   crash,
   cut,
+  cutAbroad,
   endWrite,
   enterRoutes,
   finishPromise,
   finishSave,
   hangUp,
+  lookAtWrites,
   proxyAt,
   type SaveOutcome,
   take,
 } from "./proxy.ts";
-import { allows, PLACES, WISHES } from "./rules.ts";
+import { allows, DRAIN_MS, isAbroad, WISHES } from "./rules.ts";
 import {
   createManager,
   leaderOf,
@@ -80,7 +82,7 @@ const isPromise = (message: Stream["up"][number] | undefined) => typeof message 
 function stepsOfProxy(world: World, at: number): Step[] {
   const proxy = proxyAt(world, at);
   const { managers, left } = world;
-  if (world.nowMs >= proxy.endsMs) return [];
+  if (world.nowMs >= proxy.endsMs) return writeSteps(world, at).filter((step) => "place" in step && isAbroad(step.place));
   const steps: Step[] = [];
   const leader = leaderOf(world);
   const olderIsOver = managers.every(({ leads }, manager) => !leads || manager === leader);
@@ -88,10 +90,7 @@ function stepsOfProxy(world: World, at: number): Step[] {
     for (const [manager, { leads }] of managers.entries()) if (leads) steps.push({ kind: "connect", proxy: at, manager });
   if (proxy.saving !== undefined) steps.push({ kind: "saved", proxy: at, outcome: "stored" });
   if (proxy.promising !== undefined) steps.push({ kind: "promise saved", proxy: at, outcome: "stored" });
-  for (const place of PLACES) {
-    if (proxy.writes.some((write) => write.place === place)) steps.push({ kind: "write ends", proxy: at, place });
-    else if (left.writes > 0 && allows(proxy.enforced, place)) steps.push({ kind: "write begins", proxy: at, place });
-  }
+  steps.push(...writeSteps(world, at));
   if (left.faults === 0) return steps;
   if (proxy.saving !== undefined)
     for (const outcome of ["removed", "failed"] as const) steps.push({ kind: "saved", proxy: at, outcome });
@@ -104,21 +103,39 @@ function stepsOfProxy(world: World, at: number): Step[] {
   return steps;
 }
 
+function writeSteps(world: World, at: number): Step[] {
+  const { writes, enforced, endsAbroadMs } = proxyAt(world, at);
+  return world.places.flatMap((place): Step[] => {
+    if (writes.some((write) => write.place === place)) return [{ kind: "write ends", proxy: at, place }];
+    const mayBegin = world.left.writes > 0 && world.nowMs < endsAbroadMs && allows(enforced, place);
+    return mayBegin ? [{ kind: "write begins", proxy: at, place }] : [];
+  });
+}
+
 /** The next moment at which something happens by itself. */
 function nextTimeOf({ nowMs, proxies, managers }: World): number | undefined {
   const times = [
-    ...proxies.flatMap(({ timers, ghosts, endsMs }) => [
+    ...proxies.flatMap(({ timers, ghosts, endsMs, endsAbroadMs }) => [
       ...timers.map(({ atMs }) => atMs),
       ...ghosts.map(({ untilMs }) => untilMs),
       endsMs,
+      endsAbroadMs,
     ]),
-    ...managers.flatMap(({ gone }) => gone.map(({ untilMs }) => untilMs)),
+    ...managers.flatMap(({ gone }) => gone.flatMap(({ untilMs, abroadUntilMs }) => [untilMs, abroadUntilMs])),
   ].filter((ms) => ms > nowMs && ms < Number.POSITIVE_INFINITY);
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
 /** The API server accepts the token of a removed pod for 10 s, and carries out a write within 2 s. */
 const TOKEN_MS = 12_000;
+/** How long after the API server at home has accepted the token a proxy lets the pod write to other clusters. */
+const PROOF_MS = 8_000;
+
+/** When a pod that is removed now has ended, by the times of the design and not by those of the core. */
+function endOf({ nowMs, places }: World) {
+  const untilMs = nowMs + TOKEN_MS;
+  return { untilMs, abroadUntilMs: places.some(isAbroad) ? untilMs + PROOF_MS + DRAIN_MS : untilMs };
+}
 
 export function perform(world: World, step: Step): World {
   switch (step.kind) {
@@ -150,7 +167,7 @@ export function perform(world: World, step: Step): World {
       return finishPromise(step.outcome === "stored" ? world : use(world, "faults"), step.proxy, step.outcome);
     case "another leader": {
       const next = use(world, "faults");
-      const gone = [{ pod: "unknown" as const, untilMs: world.nowMs + TOKEN_MS }];
+      const gone = [{ pod: "unknown" as const, ...endOf(world) }];
       return { ...next, managers: [...next.managers, createManager(newestEpoch(next.managers) + 1, gone)] };
     }
     case "leads again":
@@ -204,14 +221,16 @@ function pass(world: World, nowMs: number): World {
   let next: World = { ...world, nowMs };
   next = {
     ...next,
-    managers: next.managers.map((each) => ({ ...each, gone: each.gone.filter(({ untilMs }) => untilMs > nowMs) })),
+    managers: next.managers.map((each) => ({ ...each, gone: each.gone.filter(({ abroadUntilMs }) => abroadUntilMs > nowMs) })),
   };
   for (const [at, proxy] of world.proxies.entries()) {
     next = withProxy(next, at, { ghosts: proxy.ghosts.filter(({ untilMs }) => untilMs > nowMs) });
+    if (nowMs >= proxy.endsAbroadMs) next = cutAbroad(next, at, () => true);
     if (nowMs >= proxy.endsMs) {
       if (proxy.stream !== undefined) next = cut(next, proxy.stream);
       continue;
     }
+    next = lookAtWrites(next, at);
     const due = proxy.timers.filter(({ atMs }) => atMs <= nowMs);
     next = withProxy(next, at, { timers: proxy.timers.filter(({ atMs }) => atMs > nowMs) });
     for (const { event } of due) next = enterRoutes(next, at, event);
@@ -221,8 +240,9 @@ function pass(world: World, nowMs: number): World {
 
 /** The process goes on for a while, as on a node that is cut off. */
 function remove(world: World, at: number): World {
-  const endsMs = world.nowMs + TOKEN_MS;
-  let next = withProxy(world, at, { isThere: false, endsMs });
-  for (const manager of world.managers.keys()) next = forget(next, manager, proxyAt(world, at).name, endsMs);
+  const until = endOf(world);
+  const endsMs = until.untilMs;
+  let next = withProxy(world, at, { isThere: false, endsMs, endsAbroadMs: endsMs + PROOF_MS });
+  for (const manager of world.managers.keys()) next = forget(next, manager, proxyAt(world, at).name, until);
   return next;
 }

@@ -12,9 +12,12 @@ import type { ProxyRecord } from "../../src/mesh/link/proxy-record.ts";
 import { NO_ROUTES, type ProxyRoutes, type RoutesEvent } from "../../src/mesh/link/proxy-routes.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../src/mesh/ownership/table.ts";
+import { NAMESPACES } from "./rules.ts";
 
 export interface World {
   readonly nowMs: number;
+  /** Each place has one writer at most. */
+  readonly places: readonly string[];
   /** The owners that the rules of the app ask for: an index into `WISHES`. */
   readonly wish: number;
   readonly managers: readonly ModelManager[];
@@ -42,8 +45,8 @@ export interface ModelManager {
   readonly issue: Issue | undefined;
   /** What its last plan was made from. */
   readonly planned: { readonly wish: number; readonly records: unknown; readonly gone: unknown } | undefined;
-  /** Removed pods whose token the API server may still accept. */
-  readonly gone: readonly { readonly pod: GoneAppPod; readonly untilMs: number }[];
+  /** Removed pods that may still write: at home and in other clusters. */
+  readonly gone: readonly { readonly pod: GoneAppPod; readonly untilMs: number; readonly abroadUntilMs: number }[];
 }
 
 export interface ModelProxy {
@@ -51,8 +54,10 @@ export interface ModelProxy {
   readonly subset: string;
   /** The pod's object exists. */
   readonly isThere: boolean;
-  /** Until then the process of a removed pod may write. */
+  /** Until then the process of a removed pod may write at home. */
   readonly endsMs: number;
+  /** Until then it may begin writes in other clusters. */
+  readonly endsAbroadMs: number;
   readonly routes: ProxyRoutes;
   /** What new writes are judged by: what the effects of `routes` have put in force. */
   readonly enforced: Snapshot | undefined;
@@ -67,14 +72,20 @@ export interface ModelProxy {
   readonly saving: Snapshot | undefined;
   readonly isDraining: boolean;
   readonly writes: readonly Write[];
-  /** Writes of a process that was killed. */
-  readonly ghosts: readonly (Write & { readonly untilMs: number })[];
+  /** Writes that nobody waits for any more: of a killed process, or in a cluster whose connections were cut. */
+  readonly ghosts: readonly Ghost[];
   readonly timers: readonly { readonly atMs: number; readonly event: RoutesEvent }[];
 }
 
 export interface Write {
   readonly place: string;
   readonly subset: string;
+}
+
+export interface Ghost extends Write {
+  readonly untilMs: number;
+  /** The process itself has cut the connection, so it knows of the write. */
+  readonly isKnown: boolean;
 }
 
 export interface Stream {
@@ -89,11 +100,14 @@ export interface Stream {
 export interface Size {
   readonly subsets: readonly string[];
   readonly left: Left;
+  /** Default `NAMESPACES`. */
+  readonly places?: readonly string[];
 }
 
-export function createWorld({ subsets, left }: Size): World {
+export function createWorld({ subsets, left, places = NAMESPACES }: Size): World {
   return {
     nowMs: 0,
+    places,
     wish: 0,
     managers: [createManager(1, [])],
     proxies: subsets.map((subset, index) => createProxy(`${subset === DEFAULT_SUBSET ? "default" : subset}-${index}`, subset)),
@@ -123,6 +137,7 @@ function createProxy(name: string, subset: string): ModelProxy {
     subset,
     isThere: true,
     endsMs: Number.POSITIVE_INFINITY,
+    endsAbroadMs: Number.POSITIVE_INFINITY,
     routes: NO_ROUTES,
     enforced: undefined,
     dialog: NEW_DIALOG,

@@ -1,6 +1,6 @@
 // What a proxy claims when it registers. Pure.
 import type { Snapshot } from "../ownership/snapshot.ts";
-import type { ProxyRoutes } from "./proxy-routes.ts";
+import { inheritedUntilMs, type ProxyRoutes } from "./proxy-routes.ts";
 
 /**
  * What this proxy may still write to, for its registration. A new manager knows nothing else, so the claims
@@ -31,6 +31,6 @@ export function heldClaims(routes: ProxyRoutes, nowMs: number): Claims {
 }
 
 /** No write of the process before can still reach the API server. */
-export function isSettled({ inheritedUntilMs }: ProxyRoutes, nowMs: number): boolean {
-  return nowMs >= inheritedUntilMs;
+export function isSettled(routes: ProxyRoutes, nowMs: number): boolean {
+  return nowMs >= inheritedUntilMs(routes);
 }

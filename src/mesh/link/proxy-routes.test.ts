@@ -87,14 +87,18 @@ describe("a process that starts", () => {
   });
 });
 
-it("a process that was killed may have requests in the clusters that it owned, for as long as these say", () => {
+it("a process that was killed may have requests in each cluster of the routes, for as long as that says", () => {
   const cluster = (owner: string, drainMs: number) => ({ name: "eu", servers: ["eu:443"], drainMs, owner });
-  const stored = { ...first, subset: "blue", clusters: [cluster("blue", 60_000), cluster("green", 90_000)] };
-  expect(inheritedWritesMs(stored, true)).toBe(60_000);
-  expect(inheritedWritesMs({ ...stored, clusters: [cluster("blue", 1_000)] }, true)).toBe(INHERITED_WRITES_MS);
-  expect(inheritedWritesMs(first, true)).toBe(INHERITED_WRITES_MS);
-  expect(inheritedWritesMs(undefined, true)).toBe(60_000);
-  expect(inheritedWritesMs(undefined, false)).toBe(INHERITED_WRITES_MS);
+  expect(inheritedWritesMs({ clusters: [cluster("blue", 60_000), cluster("green", 90_000)] })).toBe(90_000);
+  expect(inheritedWritesMs({ clusters: [cluster("blue", 1_000)] })).toBe(INHERITED_WRITES_MS);
+  expect([first, undefined].map(inheritedWritesMs)).toEqual([INHERITED_WRITES_MS, INHERITED_WRITES_MS]);
+  // The clusters of routes that come later count too, also if the file names none.
+  const later = { ...second, clusters: [cluster("green", 90_000)] };
+  const started = stepped([{ kind: "started", stored: first, inheritsWrites: true }]).state;
+  expect(heldClaims(started, INHERITED_WRITES_MS).mayHoldMore).toBe(false);
+  const drained = stepped([update(1, later), { kind: "drained" }], started, 50_000);
+  expect(drained.effects.slice(-1)).toEqual(["settle"]);
+  expect(stepped([{ kind: "settled" }, STORED], drained.state, 90_000).effects).toEqual(["store", "acknowledge 1"]);
 });
 
 describe("other content of the file", () => {

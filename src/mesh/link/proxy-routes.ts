@@ -12,7 +12,6 @@
 // If the pod loses places in place and has just written to one, it retains them read-only for a moment (own-writes.ts). No write is
 // allowed there, so nothing above waits for it.
 import type { Transition } from "../../base/machine.ts";
-import { DEFAULT_DRAIN_MS } from "../ownership/clusters.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import { LONGEST_RETAINED_MS, OWN_WRITES_MS, type Retaining, retainedUnder } from "./own-writes.ts";
 
@@ -28,8 +27,8 @@ export interface ProxyRoutes {
   readonly acknowledged: Snapshot | undefined;
   /** The routes that came into force since then, oldest first. */
   readonly inDoubt: readonly Snapshot[];
-  /** On the monotonic clock. Until then writes of a killed process may take effect, and it may have allowed more. */
-  readonly inheritedUntilMs: number;
+  /** When this process started, on the monotonic clock, if writes of a killed process may take effect; else long ago. */
+  readonly inheritedSinceMs: number;
   readonly file: RouteFile;
   /**
    * The number of the update that is answered once its routes are held. A later update takes its place. Numbers begin anew
@@ -48,13 +47,7 @@ type RouteFile =
   | { readonly kind: "failed" };
 
 export type RoutesEvent =
-  /** `enforcesClusters`: the process before may have had connections to other clusters. */
-  | {
-      readonly kind: "started";
-      readonly stored: Snapshot | undefined;
-      readonly inheritsWrites: boolean;
-      readonly enforcesClusters?: boolean;
-    }
+  | { readonly kind: "started"; readonly stored: Snapshot | undefined; readonly inheritsWrites: boolean }
   /** Routes that were checked (read-update.ts). `written`: the places to which the pod writes, or has just written. */
   | { readonly kind: "update"; readonly update: number; readonly routes: Snapshot; readonly written: ReadonlySet<string> }
   /** No write is in flight that the routes in force refuse. */
@@ -101,12 +94,17 @@ type Step = Transition<ProxyRoutes, RoutesEffect>;
  */
 export const INHERITED_WRITES_MS = 10_000;
 
-/** How long writes of a killed process may take effect: in a cluster that it owned, as long as that says. It may have had some that are not known. */
-export function inheritedWritesMs(stored: Snapshot | undefined, enforcesClusters: boolean): number {
-  if (!enforcesClusters) return INHERITED_WRITES_MS;
-  if (stored === undefined) return DEFAULT_DRAIN_MS;
-  const own = (stored.clusters ?? []).filter(({ owner }) => owner === stored.subset);
-  return Math.max(INHERITED_WRITES_MS, ...own.map(({ drainMs }) => drainMs));
+/**
+ * How long after a start writes of a killed process may take effect that the routes refuse. It may have enforced routes that were never
+ * stored, so it may have written to each of their clusters.
+ */
+export function inheritedWritesMs(routes: Pick<Snapshot, "clusters"> | undefined): number {
+  return Math.max(INHERITED_WRITES_MS, ...(routes?.clusters ?? []).map(({ drainMs }) => drainMs));
+}
+
+/** On the monotonic clock: from then on no write of a killed process takes effect that the routes in force refuse. */
+export function inheritedUntilMs({ inheritedSinceMs, inForce }: ProxyRoutes): number {
+  return inheritedSinceMs + inheritedWritesMs(inForce);
 }
 
 /**
@@ -123,7 +121,7 @@ export const NO_ROUTES: ProxyRoutes = {
   stage: "held",
   acknowledged: undefined,
   inDoubt: [],
-  inheritedUntilMs: Number.NEGATIVE_INFINITY,
+  inheritedSinceMs: Number.NEGATIVE_INFINITY,
   file: UNKNOWN_CONTENT,
   due: undefined,
 };
@@ -151,11 +149,11 @@ export function stepRoutes(routes: ProxyRoutes, event: RoutesEvent, nowMs: numbe
   }
 }
 
-function start(routes: ProxyRoutes, { stored, inheritsWrites, enforcesClusters = false }: Start, nowMs: number): Step {
-  const inheritedUntilMs = inheritsWrites ? nowMs + inheritedWritesMs(stored, enforcesClusters) : routes.inheritedUntilMs;
-  if (stored === undefined) return stay({ ...routes, inheritedUntilMs });
+function start(routes: ProxyRoutes, { stored, inheritsWrites }: Start, nowMs: number): Step {
+  const inheritedSinceMs = inheritsWrites ? nowMs : routes.inheritedSinceMs;
+  if (stored === undefined) return stay({ ...routes, inheritedSinceMs });
   const file: RouteFile = { kind: "idle", digest: stored.digest, isOutdated: false };
-  const next: ProxyRoutes = { ...routes, inForce: stored, acknowledged: stored, inheritedUntilMs, file };
+  const next: ProxyRoutes = { ...routes, inForce: stored, acknowledged: stored, inheritedSinceMs, file };
   return { state: next, effects: [{ kind: "enforce", routes: stored }] };
 }
 
@@ -214,7 +212,7 @@ function outdate(routes: ProxyRoutes): Step {
 }
 
 function settle(routes: ProxyRoutes, nowMs: number): Step {
-  const ms = routes.inheritedUntilMs - nowMs;
+  const ms = inheritedUntilMs(routes) - nowMs;
   return ms > 0 ? { state: routes, effects: [{ kind: "settle", ms }] } : advance({ ...routes, stage: "storing" });
 }
 

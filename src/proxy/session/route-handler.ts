@@ -111,10 +111,10 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
       const inheritsWrites = !endedCleanly && (stored !== undefined || hasPromised);
       if (inheritsWrites)
         log.info(
-          { waitMs: inheritedWritesMs(stored, enforcesClusters) },
+          { waitMs: inheritedWritesMs(stored) },
           "the process before was killed: nothing is acknowledged until its writes are over",
         );
-      routes.enter({ kind: "started", stored, inheritsWrites, enforcesClusters });
+      routes.enter({ kind: "started", stored, inheritsWrites });
     },
     capabilities: [
       FREEZE,

@@ -40,6 +40,11 @@ const specSchema = z.strictObject({
   clusterID: optional(textUpTo(253)).describe(
     "Identity of the cluster: the value of the property clusterset.k8s.io/cluster-id of its ClusterProfile, or the UID of its namespace kube-system. Of two MeshClusters of a namespace with the same identity, the younger is refused, and its servers belong to the older. Otherwise the cluster could have two owners.",
   ),
+  interception: optional(z.enum(["Tunnel", "None"]))
+    .meta({ default: "Tunnel" })
+    .describe(
+      "What keeps pods from a cluster that their subset does not own. Tunnel: their proxies refuse connections to its servers, and hide the objects of discoveredBy. None: their proxies only hide these objects, so the operator must use no cluster that it does not find by them.",
+    ),
   discoveredBy: atomicList(discoverySchema, MAX_DISCOVERY_OBJECTS).describe(
     "Objects of the home cluster by which operators find this cluster, for example a Secret with its kubeconfig, or its ClusterProfile. They are in the namespace of the MeshCluster, or cluster-scoped. Pods that do not own the cluster neither see nor change them. Pods of the owner do if the app's rules allow it. So an operator begins to work on a cluster when it gets it, and ends when it loses it.",
   ),
@@ -64,7 +69,7 @@ const statusSchema = z.object({
     "Pods that may still send requests to the cluster though they do not own it.",
   ),
   conditions: optional(conditionsSchema).describe(
-    "Ready: True if both others are True. Identified: no older MeshCluster of the namespace has one of its servers or its clusterID. Enforced: only pods of the owner can write to the cluster through the mesh.",
+    "Ready: True if the others are True, or if interception is None and no pod finds a cluster of another subset. Identified: no older MeshCluster of the namespace has one of its servers or its clusterID. Enforced: only pods of the owner can write to the cluster through the mesh.",
   ),
 });
 

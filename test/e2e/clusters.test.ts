@@ -15,6 +15,7 @@ import { describeWithKube } from "../support/requirements.ts";
 const NAMESPACE = "foo-system";
 const SUBSETS = { "foo-0": "", "foo-1": "", "canary-0": "v2" };
 const DRAIN_SECONDS = 2;
+const SECRET_LABELS = { kubeconfig: "of-a-cluster" };
 
 describeWithKube("other clusters", () => {
   let home: Kube;
@@ -56,12 +57,15 @@ describeWithKube("other clusters", () => {
     for (const [name, kube] of Object.entries(clusters)) {
       await prepareCluster(kube);
       const metadata = { namespace: NAMESPACE, name, labels: { region: name } };
-      await mesh.apply(
-        stringify({ apiVersion: "v1", kind: "Secret", metadata: { ...metadata, labels: { kubeconfig: "of-a-cluster" } } }),
-      );
+      await mesh.apply(stringify({ apiVersion: "v1", kind: "Secret", metadata: { ...metadata, labels: SECRET_LABELS } }));
       const spec = { servers: [kube.server], discoveredBy: [{ resource: "secrets", name }], drainSeconds: DRAIN_SECONDS };
       await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
     }
+    // Nothing is at its address: the mesh only hides its Secret.
+    const metadata = { namespace: NAMESPACE, name: "ap" };
+    await mesh.apply(stringify({ apiVersion: "v1", kind: "Secret", metadata: { ...metadata, labels: SECRET_LABELS } }));
+    const spec = { servers: ["https://ap.invalid"], interception: "None", discoveredBy: [{ resource: "secrets", name: "ap" }] };
+    await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
     await allowSecrets(mesh);
     await divide();
     await addPod("foo-0", "v1");
@@ -81,8 +85,8 @@ describeWithKube("other clusters", () => {
       ]),
     );
     expect([await foundBy("foo-0"), await foundBy("canary-0")]).toEqual([
-      ["eu", "us"],
-      ["eu", "us"],
+      ["ap", "eu", "us"],
+      ["ap", "eu", "us"],
     ]);
     expect(await conditionsOf("eu")).toEqual({ Ready: "NotDivided", Identified: "Unique", Enforced: "NotDivided" });
   });
@@ -94,7 +98,8 @@ describeWithKube("other clusters", () => {
       expect(last("canary-0")).toMatchObject({ eu: "200", us: expect.stringContaining("403") });
       expect(last("foo-0")).toMatchObject({ us: "200", eu: expect.stringContaining("403") });
     }, 30_000);
-    expect([await foundBy("foo-0"), await foundBy("canary-0")]).toEqual([["us"], ["eu"]]);
+    expect([await foundBy("foo-0"), await foundBy("canary-0")]).toEqual([["ap", "us"], ["eu"]]);
+    expect(await conditionsOf("ap")).toEqual({ Ready: "NotIntercepted", Identified: "Unique", Enforced: "NotIntercepted" });
     // The new owner's tunnels are cut too, until the pod that does not own the cluster has no request left there.
     const writes = clusterWrites(clusters.eu);
     const lastMs = Math.max(...writes.filter(({ pod }) => pod === "foo-0").map(({ answeredMs }) => answeredMs));
@@ -107,7 +112,7 @@ describeWithKube("other clusters", () => {
     const sinceMs = Date.now();
     await divide({ clusterSelector: { matchExpressions: [{ key: "region", operator: "Exists" }] } });
     await eventually(() => expect(last("canary-0")).toEqual({ eu: "200", us: "200" }), 30_000);
-    expect([await foundBy("foo-0"), await foundBy("canary-0")]).toEqual([[], ["eu", "us"]]);
+    expect([await foundBy("foo-0"), await foundBy("canary-0")]).toEqual([["ap"], ["eu", "us"]]);
     const { turns, overlaps } = turnsOf(
       clusterWrites(clusters.us).filter(({ receivedMs }) => receivedMs > sinceMs),
       SUBSETS,

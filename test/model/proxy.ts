@@ -2,7 +2,7 @@
 
 import type { ManagerMessage, ProxyMessage, UpdateMessage } from "../../src/mesh/contract/messages.ts";
 import { acceptsType } from "../../src/mesh/contract/resource-type.ts";
-import { CLUSTERS, ROUTE } from "../../src/mesh/contract/route-type.ts";
+import { CLUSTER_OBJECTS, CLUSTER_SERVERS, ROUTE } from "../../src/mesh/contract/route-type.ts";
 import { heldClaims } from "../../src/mesh/link/held-claims.ts";
 import { afterSave, foundOnDisk, toSave, withNextNumber, withPromise } from "../../src/mesh/link/ledger.ts";
 import { type DialogEffect, type DialogEvent, NEW_DIALOG, stepDialog } from "../../src/mesh/link/proxy-dialog.ts";
@@ -41,7 +41,7 @@ export function connect(before: World, at: number, manager: number): World {
   const { registration } = greetingOf({
     pod: { namespace: APP.namespace, name: proxy.name, uid: `uid-${proxy.name}` },
     proxyVersion: "",
-    capabilities: [acceptsType(ROUTE.name), ROUTE.delta?.capability ?? "", CLUSTERS],
+    capabilities: [acceptsType(ROUTE.name), ROUTE.delta?.capability ?? "", CLUSTER_OBJECTS, CLUSTER_SERVERS],
     streamNumber: promises.lastNumber,
     epoch: promises.epoch,
     version: proxy.routes.inForce?.version ?? 0,

@@ -13,11 +13,12 @@ import { MAX_CLUSTERS } from "../../mesh/contract/route-type.ts";
 import type { ClusterRoute, HomeObject } from "../../mesh/ownership/clusters.ts";
 import type { ClusterFacts } from "../apps/compile/route-spec.ts";
 
-export type AcceptedCluster = ClusterFacts & Pick<ClusterRoute, "servers" | "drainMs" | "objects">;
+export type AcceptedCluster = ClusterFacts & Pick<ClusterRoute, "servers" | "drainMs" | "objects" | "isOpen">;
 
 interface Accepting extends AcceptedCluster {
   readonly servers: string[];
   objects?: HomeObject[];
+  isOpen?: true;
   drainMs: number;
 }
 
@@ -43,13 +44,14 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
     const checked = validateMeshCluster(object);
     if (!checked.ok) refused.set(name, { reason: "Invalid", message: checked.problems.map(formatProblem).join("; ") });
     const spec: Partial<MeshCluster["spec"]> = checked.ok ? checked.value.spec : readableSpec(object);
-    const { servers = [], clusterID, discoveredBy = [], drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
+    const { servers = [], clusterID, discoveredBy = [], interception, drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
     const hosts = [...new Set(servers.flatMap((url) => serverOf(url) ?? []))].sort();
     if (hosts.length === 0) continue;
     const identities = [...hosts.map((host) => `server ${host}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
     const taken = identities.find((identity) => known.has(identity));
     const older = taken === undefined ? undefined : known.get(taken);
-    const cluster = older ?? { name, labels, servers: [], drainMs: 0 };
+    const cluster: Accepting = older ?? { name, labels, servers: [], drainMs: 0 };
+    if (older === undefined && interception === "None") cluster.isOpen = true;
     if (older === undefined && accepted.length === MAX_CLUSTERS) {
       refused.set(name, {
         reason: "TooMany",
@@ -67,7 +69,8 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
     cluster.servers.sort();
     const sharedObject = takeObjects(cluster, discoveredBy, known);
     if (sharedObject !== undefined && !refused.has(name)) refused.set(name, { reason: "AlreadyKnown", message: sharedObject });
-    cluster.drainMs = Math.max(cluster.drainMs, drainSeconds * 1_000);
+    // Nobody waits for requests to a cluster that every pod may reach.
+    if (!cluster.isOpen) cluster.drainMs = Math.max(cluster.drainMs, drainSeconds * 1_000);
     for (const identity of identities) if (!known.has(identity)) known.set(identity, cluster);
   }
   return { accepted: accepted.sort((a, b) => (a.name < b.name ? -1 : 1)), refused };

@@ -26,7 +26,7 @@ interface StatusFacts {
 /** The reasons of each condition, a closed set. */
 export const CLUSTER_REASONS = {
   Identified: ["Unique", "Invalid", "AlreadyKnown", "TooMany"],
-  Enforced: ["OneOwner", "Moving", "PodsNotEnforcing", "NotDivided"],
+  Enforced: ["OneOwner", "Moving", "PodsNotEnforcing", "NotDivided", "NotIntercepted"],
 } as const;
 
 interface Verdict {
@@ -59,7 +59,8 @@ export function clusterStatus({ object, refused, apps, now }: StatusFacts): Mesh
         message: "no older MeshCluster of the namespace has one of its servers or its clusterID",
       };
   const enforced = enforcedVerdict(apps);
-  const ready = [identified, enforced].find(({ status }) => status === "False") ?? enforced;
+  const settled: Verdict = enforced.reason === "NotIntercepted" ? { ...enforced, status: "True" } : enforced;
+  const ready = [identified, enforced].find(({ status }) => status === "False") ?? settled;
   const previous = object.status?.conditions ?? [];
   const conditions = Object.entries({ Ready: ready, Identified: identified, Enforced: enforced }).map(([type, verdict]) => {
     const before = previous.find((each) => each.type === type);
@@ -89,6 +90,11 @@ function enforcedVerdict(apps: readonly AppOfCluster[]): Verdict {
       : `${subsetText(route.owner)} keeps the cluster`;
     const message = `${app}: pod ${podOf(first)} ${CAUSES[first.cause]}${others}; ${waiting}`;
     return { status: "False", reason: route.isFenced ? "Moving" : "PodsNotEnforcing", message };
+  }
+  if (apps.some(({ route }) => route.isOpen)) {
+    const message =
+      "interception is None: only pods of the owner find the cluster, but the mesh does not limit connections to it";
+    return { status: "Unknown", reason: "NotIntercepted", message };
   }
   return { status: "True", reason: "OneOwner", message: "no pod of another subset can write to the cluster through its proxy" };
 }

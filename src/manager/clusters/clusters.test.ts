@@ -59,7 +59,7 @@ describe("the MeshClusters of a namespace", () => {
     const eu = meshCluster("eu", { servers: ["https://eu.example"], discoveredBy: [secret] });
     const us = meshCluster(
       "us",
-      { servers: ["https://us.example"], discoveredBy: [secret, profile] },
+      { servers: ["https://us.example"], interception: "None", discoveredBy: [secret, profile] },
       { creationTimestamp: "2026-01-02T00:00:00Z" },
     );
     const { accepted, refused } = acceptClusters([us, eu]);
@@ -67,7 +67,7 @@ describe("the MeshClusters of a namespace", () => {
       ["eu", [{ group: "", resource: "secrets", name: "fleet" }]],
       ["us", [{ group: "multicluster.x-k8s.io", resource: "clusterprofiles", name: "us" }]],
     ]);
-    expect(accepted[1]?.servers).toEqual(["us.example:443"]);
+    expect(accepted[1]).toMatchObject({ servers: ["us.example:443"], isOpen: true, drainMs: 0 });
     expect([...refused]).toEqual([
       [
         "us",
@@ -130,6 +130,18 @@ describe("the status of a MeshCluster", () => {
     expect(reasons([app([])])).toEqual({ Ready: "OneOwner", Identified: "Unique", Enforced: "OneOwner" });
     expect(reasons([app([wait])])).toMatchObject({ Ready: "PodsNotEnforcing" });
     expect(reasons([app([]), app([wait], true)])).toMatchObject({ Ready: "Moving" });
+  });
+
+  it("says that the mesh does not limit connections to a cluster, once each pod finds only what its subset owns", () => {
+    const wait: ClusterWait = { podName: "p", subset: "", cause: "holds", clusters: ["eu"] };
+    const open = (waits: readonly ClusterWait[]): AppOfCluster => ({ ...app(waits), route: { ...app([]).route, isOpen: true } });
+    const { conditions = [] } = clusterStatus({ object, refused: undefined, apps: [open([])], now });
+    expect(conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
+      "Ready True NotIntercepted",
+      "Identified True Unique",
+      "Enforced Unknown NotIntercepted",
+    ]);
+    expect(reasons([open([wait])])).toMatchObject({ Ready: "PodsNotEnforcing" });
   });
 
   it("names the owner, the pods that are waited for, and what to do", () => {

@@ -242,7 +242,17 @@ const FILLED: Filled<RouteContent> = {
   callers: { userAgent: "agent/", defaultOnlyUserAgents: ["x"], stripManagedFields: true },
   guard: "Warn",
   frozen: [{ namespace: "a", reason: "restore" }],
-  clusters: [{ name: "eu", servers: ["eu.example:443"], drainMs: 60_000, objects: [object], owner: "canary", isFenced: true }],
+  clusters: [
+    {
+      name: "eu",
+      servers: ["eu.example:443"],
+      drainMs: 60_000,
+      isOpen: true,
+      objects: [object],
+      owner: "canary",
+      isFenced: true,
+    },
+  ],
   words: { kind: "VirtualApp", rules: "the route of", lockField: "spec.lock", agentsField: "spec.agents" },
   table: {
     rules: Object.values(FILLED_RULES),

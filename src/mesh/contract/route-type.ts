@@ -99,6 +99,7 @@ const CLUSTER: z.ZodType<ClusterRoute> = z.object({
   name: z.string().min(1, "missing"),
   servers: NAMES.refine((servers) => servers.length > 0, "missing"),
   drainMs: z.int().min(0),
+  isOpen: z.literal(true).optional(),
   objects: z.array(z.object({ group: z.string(), resource: z.string(), name: z.string().min(1, "missing") })).optional(),
   owner: z.string(),
   isFenced: z.literal(true).optional(),
@@ -114,8 +115,11 @@ export const FREEZE = "freeze";
 /** The most clusters of a namespace. */
 export const MAX_CLUSTERS = 500;
 
-/** The capability of a proxy that enforces `clusters`: it also has to see what the pod sends to other servers. */
-export const CLUSTERS = "clusters";
+/** The capability of a proxy that hides the objects of `clusters`. */
+export const CLUSTER_OBJECTS = "cluster-objects";
+
+/** The capability of a proxy that also limits what the pod sends to the servers of `clusters`, since it sees all of it. */
+export const CLUSTER_SERVERS = "cluster-servers";
 
 /**
  * To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. To ignore `frozen`

@@ -4,7 +4,7 @@
 
 import { remember, rememberNames } from "../../base/remember.ts";
 import { isInClusterScope } from "../../kube/place.ts";
-import { CLUSTERS } from "../contract/route-type.ts";
+import { CLUSTER_OBJECTS, CLUSTER_SERVERS } from "../contract/route-type.ts";
 import type { ClusterRoute } from "../ownership/clusters.ts";
 import { placePairs } from "../ownership/place-lists.ts";
 import type { AppRef, Snapshot } from "../ownership/snapshot.ts";
@@ -33,6 +33,8 @@ type ClaimOfPod =
       readonly enforced: boolean;
       /** Undefined if its proxy enforces nothing about other clusters. */
       readonly clusters?: readonly ClusterRoute[] | undefined;
+      /** Its proxy hides the objects of clusters, but does not see what the pod sends to their servers. */
+      readonly hidesObjectsOnly?: boolean | undefined;
     }
   /**
    * The pod may claim everything. `subset` is "" for a pod without a proxy, which acts as the default subset,
@@ -79,10 +81,13 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
   if (facts.mayHoldMore) claims.push(everything(undefined));
   for (const snapshot of snapshotsOf(pod, facts)) {
     const { subset, table } = snapshot;
-    const clusters = facts.capabilities.has(CLUSTERS) ? (snapshot.clusters ?? NO_CLUSTERS) : undefined;
+    const { capabilities } = facts;
+    const clusters = capabilities.has(CLUSTER_OBJECTS) ? (snapshot.clusters ?? NO_CLUSTERS) : undefined;
+    const hidesObjectsOnly = (clusters !== undefined && !capabilities.has(CLUSTER_SERVERS)) || undefined;
+    const enforced = snapshot === facts.acknowledged;
     // The table of another app does not show what the pod claims of this app.
     if (isOfApp(app, snapshot))
-      claims.push({ kind: "table", podName: pod.name, subset, table, enforced: snapshot === facts.acknowledged, clusters });
+      claims.push({ kind: "table", podName: pod.name, subset, table, enforced, clusters, hidesObjectsOnly });
     else claims.push(everything(undefined));
   }
   return claims;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { table } from "../../../test/support/route-table.ts";
 import { type ClusterRoute, type HomeObject, mayReach, maySee } from "../ownership/clusters.ts";
-import type { Claim } from "./claims.ts";
+import type { Claim, ClaimOfTable } from "./claims.ts";
 import { planClusters } from "./plan-clusters.ts";
 
 const TABLE = table([], {});
@@ -11,7 +11,7 @@ function cluster(name: string, owner: string, servers: readonly string[] = [`${n
   return { name, servers, drainMs: 60_000, owner };
 }
 
-function claim(podName: string, subset: string, clusters: readonly ClusterRoute[] | undefined, enforced = true): Claim {
+function claim(podName: string, subset: string, clusters: readonly ClusterRoute[] | undefined, enforced = true): ClaimOfTable {
   return { kind: "table", podName, subset, table: TABLE, enforced, clusters };
 }
 
@@ -63,6 +63,27 @@ describe("a cluster goes to its owner", () => {
   it("not while a pod enforces routes from a time without the rule, though a pod of the owner still has those from before", () => {
     const claims = [claim("b", "blue", [EU]), claim("g", "green", [])];
     expect(ownedBy("blue", [EU], claims)).toEqual([]);
+  });
+});
+
+describe("a cluster to which the mesh does not limit connections", () => {
+  const objects = [{ group: "", resource: "secrets", name: "eu" }];
+  const open = { ...EU, objects, isOpen: true as const };
+  const hiding = (clusters: readonly ClusterRoute[]): Claim => ({ ...claim("g", "green", clusters), hidesObjectsOnly: true });
+
+  it("goes to its owner when no pod of another subset sees its objects, also if their proxies see no tunnels", () => {
+    expect(ownedBy("blue", [open], [hiding([open])])).toEqual(["eu"]);
+    expect(ownedBy("blue", [open], [hiding([])])).toEqual([]);
+    expect(ownedBy("blue", [open], [claim("g", "green", undefined)])).toEqual([]);
+  });
+
+  it("is the only kind that such proxies give up", () => {
+    const us = cluster("us", "blue");
+    expect(ownedBy("blue", [open, us], [hiding([open, us])])).toEqual(["eu"]);
+    expect(planClusters([open, us], [hiding([us])]).waits).toEqual([
+      { podName: "g", subset: "green", cause: "holds", clusters: ["eu"] },
+      { podName: "g", subset: "green", cause: "not-enforced", clusters: ["us"] },
+    ]);
   });
 });
 
@@ -153,7 +174,7 @@ function createWorld() {
   let pods: Pod[] = [];
   let count = 0;
   const claims = (): Claim[] =>
-    pods.flatMap(({ name, subset, enforced, outstanding, isKnown }) => {
+    pods.flatMap(({ name, subset, enforced, outstanding, isKnown }): Claim[] => {
       if (!isKnown) return [{ kind: "everything" as const, podName: name, subset: undefined }];
       const sent = outstanding === undefined ? [] : [claim(name, subset, outstanding, false)];
       return enforced === undefined ? sent : [claim(name, subset, enforced), ...sent];

@@ -3,7 +3,7 @@
 // to any of its servers, or see any of its objects at home. A pod that does not know a server or an object may do so.
 import { remember, rememberNames } from "../../base/remember.ts";
 import { accessTo, type ClusterRoute, type ClusterView, clusterAt, clusterOf, mayReach, maySee } from "../ownership/clusters.ts";
-import type { Claim } from "./claims.ts";
+import type { Claim, ClaimOfTable } from "./claims.ts";
 import { causeOf, type WaitCause } from "./plan-fences.ts";
 
 /** A pod that may still send requests to clusters of another subset, or whose requests to clusters the mesh does not limit. */
@@ -30,14 +30,18 @@ export function planClusters(desired: readonly ClusterRoute[], claims: readonly 
   const isHad = remember((cluster: ClusterRoute) => isGranted(cluster, claims));
   const keptBy = rememberKept(desired);
   const waits = claims.flatMap((claim): ClusterWait[] => {
-    const isFree = isUnenforced(claim);
-    const kept = keptBy(claim, isFree);
+    const kept = keptBy(claim);
     // If routes let another subset reach a granted cluster, they are newer than the grant: the app had no rule about it for a time.
     const isAfterGrant = claim.kind === "table" && claim.clusters !== undefined;
     for (const cluster of kept) if (claim.subset !== cluster.owner && (isAfterGrant || !isHad(cluster))) fenced.add(cluster.name);
-    const cause = isFree && claim.kind === "table" ? "not-enforced" : causeOf(claim);
     const { podName, subset } = claim;
-    return kept.length === 0 ? [] : [{ podName, subset, cause, clusters: kept.map(({ name }) => name) }];
+    const isFree = (cluster: ClusterRoute) => claim.kind === "table" && !isEnforced(claim, cluster);
+    return [...Map.groupBy(kept, (cluster) => (isFree(cluster) ? "not-enforced" : causeOf(claim)))].map(([cause, clusters]) => ({
+      podName,
+      subset,
+      cause,
+      clusters: clusters.map(({ name }) => name),
+    }));
   });
   return {
     clustersOf: (subset) =>
@@ -48,39 +52,41 @@ export function planClusters(desired: readonly ClusterRoute[], claims: readonly 
   };
 }
 
-/** The mesh does not limit what the pod sends to clusters. A pod of the owner counts too: after a removal by force it may go on writing. */
-function isUnenforced(claim: Claim): boolean {
-  return claim.kind === "table" ? claim.clusters === undefined : claim.subset !== undefined;
+/** False if the mesh does not limit how the pod uses the cluster. */
+function isEnforced({ clusters, hidesObjectsOnly }: ClaimOfTable, { isOpen }: ClusterRoute): boolean {
+  return clusters !== undefined && (isOpen === true || hidesObjectsOnly !== true);
 }
 
 /**
- * The clusters whose owners wait for a pod with the claim: those of other subsets to which it may write, or all if the mesh does
- * not limit what it sends to clusters. Pods of a subset mostly have one list of clusters.
+ * The clusters whose owners wait for a pod with the claim: those of other subsets that it may use, and all that the mesh does not limit. Of
+ * the latter a pod of the owner counts too: after a removal by force it may go on writing. Pods of a subset mostly have one list of
+ * clusters.
  */
-function rememberKept(desired: readonly ClusterRoute[]): (claim: Claim, isFree: boolean) => readonly ClusterRoute[] {
+function rememberKept(desired: readonly ClusterRoute[]): (claim: Claim) => readonly ClusterRoute[] {
   const keptBy = remember((clusters: readonly ClusterRoute[]) =>
     rememberNames((subset) => desired.filter((cluster) => cluster.owner !== subset && mayUse(cluster, { subset, clusters }))),
   );
-  return (claim, isFree) => {
-    if (isFree) return desired;
-    if (claim.kind === "table" && claim.clusters !== undefined) return keptBy(claim.clusters)(claim.subset);
-    return desired.filter(({ owner }) => owner !== claim.subset);
+  return (claim) => {
+    if (claim.kind === "everything" || claim.clusters === undefined) return desired;
+    const used = keptBy(claim.clusters)(claim.subset);
+    return claim.hidesObjectsOnly ? desired.filter((cluster) => !isEnforced(claim, cluster) || used.includes(cluster)) : used;
   };
 }
 
 /** True if the pod may send requests to one of the cluster's servers, or see one of its objects. */
-function mayUse({ servers, objects = [] }: ClusterRoute, view: ClusterView): boolean {
-  return servers.some((server) => mayReach(view, server)) || objects.some((object) => maySee(view, object));
+function mayUse({ servers, objects = [], isOpen }: ClusterRoute, view: ClusterView): boolean {
+  return (!isOpen && servers.some((server) => mayReach(view, server))) || objects.some((object) => maySee(view, object));
 }
 
 /** True if a pod of the owner already enforces the cluster as its own, with all servers and objects: so no other subset got it since. */
-function isGranted({ owner, servers, objects = [] }: ClusterRoute, claims: readonly Claim[]): boolean {
+function isGranted({ owner, servers, objects = [], isOpen }: ClusterRoute, claims: readonly Claim[]): boolean {
   return claims.some((claim) => {
     if (claim.kind !== "table" || !claim.enforced || claim.subset !== owner || claim.clusters === undefined) return false;
     const view = { subset: owner, clusters: claim.clusters };
     const isKnown = (cluster: ClusterRoute | undefined) => cluster !== undefined && accessTo(cluster, owner) === "own";
     return (
-      servers.every((server) => isKnown(clusterAt(view, server))) && objects.every((object) => isKnown(clusterOf(view, object)))
+      (isOpen || servers.every((server) => isKnown(clusterAt(view, server)))) &&
+      objects.every((object) => isKnown(clusterOf(view, object)))
     );
   });
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { modelApp } from "../../../test/support/model-app.ts";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { group, snapshot, subset, table } from "../../../test/support/route-table.ts";
-import { CLUSTERS } from "../contract/route-type.ts";
+import { CLUSTER_OBJECTS, CLUSTER_SERVERS } from "../contract/route-type.ts";
 import { mayReach } from "../ownership/clusters.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import { isDissolved, planDissolution } from "./plan-dissolution.ts";
@@ -251,7 +251,10 @@ describe("an app that is deleted", () => {
       pods.map(({ name, subset }) => [name, { ...snapshot(table([], {}), { subset, clusters: [eu] }), app }]),
     );
     const factsOf: FactsOf = (pod) =>
-      proxyFacts({ acknowledged: enforced.get(pod.slice("shop/".length)), capabilities: new Set([CLUSTERS]) });
+      proxyFacts({
+        acknowledged: enforced.get(pod.slice("shop/".length)),
+        capabilities: new Set([CLUSTER_OBJECTS, CLUSTER_SERVERS]),
+      });
     const plan = () => planDissolution({ app, words: undefined, pods, factsOf, lockName: "lock", namespaces: ["n"] });
     const seen: string[] = [];
     for (let version = 2; version < 12; version++) {

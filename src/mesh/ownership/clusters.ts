@@ -25,6 +25,8 @@ export interface ClusterRoute {
   readonly servers: readonly string[];
   /** How long its API server may work on a request that it has accepted, in milliseconds. */
   readonly drainMs: number;
+  /** Every pod may send requests to the servers: only the objects follow the owner. Absent is false. */
+  readonly isOpen?: true | undefined;
   /** Only pods that own the cluster see these objects. Absent: none. */
   readonly objects?: readonly HomeObject[] | undefined;
   /** The subset that owns it. */
@@ -43,7 +45,7 @@ export type ClusterAccess = "own" | "other-subset" | "moving";
 
 const byServer = remember(
   (clusters: readonly ClusterRoute[]) =>
-    new Map(clusters.flatMap((cluster) => cluster.servers.map((server) => [server, cluster] as const))),
+    new Map(clusters.flatMap((cluster) => (cluster.isOpen ? [] : cluster.servers.map((server) => [server, cluster] as const)))),
 );
 
 const byObject = remember(
@@ -55,7 +57,7 @@ function objectKey({ group, resource, name }: HomeObject): string {
   return `${group}/${resource}/${name}`;
 }
 
-/** Undefined if no cluster lists the server. @param server host:port */
+/** Undefined if no cluster limits who may send requests to the server. @param server host:port */
 export function clusterAt({ clusters = [] }: Pick<ClusterView, "clusters">, server: string): ClusterRoute | undefined {
   return byServer(clusters).get(server);
 }

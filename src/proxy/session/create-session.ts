@@ -60,10 +60,9 @@ export function createSession(deps: SessionDeps): ManagerSession {
   const stopping = new AbortController();
   const file = createSnapshotFile(state, pod, log, () => routeHandler.storeAgain());
   const streams = createStreamLedger({ slot: state.stream, clock, log, unstored: metrics.promiseUnstored });
-  const enforcesClusters = config.egressListen !== undefined;
   const routeHandler = createRouteHandler({
     pod,
-    enforcesClusters,
+    seesEgress: config.egressListen !== undefined,
     enforcer,
     lastWrites,
     file,

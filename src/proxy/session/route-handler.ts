@@ -5,7 +5,7 @@ import type { Timer } from "../../base/clock.ts";
 import { runMachine } from "../../base/machine.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { PodRef, UpdateMessage } from "../../mesh/contract/messages.ts";
-import { CLUSTERS, FREEZE, ROUTE } from "../../mesh/contract/route-type.ts";
+import { CLUSTER_OBJECTS, CLUSTER_SERVERS, FREEZE, ROUTE } from "../../mesh/contract/route-type.ts";
 import { type Claims, heldClaims, isSettled } from "../../mesh/link/held-claims.ts";
 import { inheritedWritesMs, NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../mesh/link/proxy-routes.ts";
 import { readUpdate } from "../../mesh/link/read-update.ts";
@@ -21,7 +21,7 @@ import { whenShown } from "./when-shown.ts";
 export interface RouteHandlerDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly pod: PodRef;
   /** The proxy sees what the pod sends to other servers. */
-  readonly enforcesClusters?: boolean;
+  readonly seesEgress?: boolean;
   readonly enforcer: Enforcer;
   readonly lastWrites: Pick<LastWrites, "places">;
   readonly file: Pick<SnapshotFile, "load" | "willChange" | "save">;
@@ -31,7 +31,7 @@ export interface RouteHandlerDeps extends Pick<ProcessContext, "clock" | "log"> 
 }
 
 export function createRouteHandler(deps: RouteHandlerDeps) {
-  const { enforcer, enforcesClusters = false, lastWrites, file, metrics, clock, log, signal } = deps;
+  const { enforcer, seesEgress = false, lastWrites, file, metrics, clock, log, signal } = deps;
   const routes = runMachine(NO_ROUTES, (state, event: RoutesEvent) => stepRoutes(state, event, clock.monotonicMs()), carryOut);
   let saving: Promise<void> = Promise.resolve();
   let updates = 0;
@@ -118,7 +118,8 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
     },
     capabilities: [
       FREEZE,
-      ...(enforcesClusters ? [CLUSTERS] : []),
+      CLUSTER_OBJECTS,
+      ...(seesEgress ? [CLUSTER_SERVERS] : []),
       ...(ROUTE.delta === undefined ? [] : [ROUTE.delta.capability]),
     ],
     take(update: UpdateMessage, answersTo: Answers) {

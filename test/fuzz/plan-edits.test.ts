@@ -40,9 +40,16 @@ it(`agrees with the manager's core about what moves (SEED=${FUZZ_SEED})`, () => 
     fc.property(apps, apps, namespaces, namespaces, (before, after, known, relabelled) => {
       const source = createVirtualAppSource() as unknown as Source;
       const edits = relabelled.filter(({ name }) => known.some((each) => each.name === name));
-      const [plan] = planEdits(
-        { namespaces: objectsOf(known), objects: new Map([[source, [before as unknown as SourceObject]]]) },
-        { namespaces: objectsOf(edits), objects: new Map([[source, [after as unknown as SourceObject]]]) },
+      const {
+        apps: [plan],
+      } = planEdits(
+        { namespaces: objectsOf(known), clusters: [], objects: new Map([[source, [before as unknown as SourceObject]]]) },
+        {
+          namespaces: objectsOf(edits),
+          clusters: [],
+          deletedClusters: [],
+          objects: new Map([[source, [after as unknown as SourceObject]]]),
+        },
       );
       const labelled = known.map(({ name, labels: had }) => ({
         name,

@@ -5,13 +5,22 @@ export const PLAN: Command = {
   name: "plan",
   args: "-f FILE",
   maxArgs: 0,
-  summary: "what an edit of apps or of labels of namespaces would move",
-  flags: { filename: { type: "string", short: "f", multiple: true, value: "FILE", help: "YAML or JSON; - is stdin" } },
+  summary: "what an edit of apps, MeshClusters or labels of namespaces would move",
+  flags: {
+    filename: { type: "string", short: "f", multiple: true, value: "FILE", help: "YAML or JSON; - is stdin" },
+    "delete-cluster": {
+      type: "string",
+      multiple: true,
+      value: "NAME",
+      help: "a MeshCluster of the namespace of -n that is deleted",
+    },
+  },
   async run(call: Call) {
     const files = call.flags.texts("filename");
-    if (files.length === 0) throw usageError("name a file with -f");
+    const deletedClusters = call.flags.texts("delete-cluster");
+    if (files.length + deletedClusters.length === 0) throw usageError("name a file with -f");
     // Loaded only here: the rules of the manager take a moment, which other commands should not need.
     const { runPlan } = await import("../plan/run-plan.ts");
-    return runPlan(files, call);
+    return runPlan({ files, deletedClusters }, call);
   },
 };

@@ -2,6 +2,7 @@
 // code by which the manager judges edits. Pure. Invariant: objects of one app are judged together, since users edit
 // the configs of a family in one file.
 import type { AppStatus } from "../../api/app-status.ts";
+import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { fieldAt } from "../../api/rule.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -11,19 +12,22 @@ import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { readStatus } from "../apps/read-status.ts";
 import { counted, shellLine } from "../frame/output.ts";
+import { acceptedIn, type ClusterEdits, editedClusters, type PlannedCluster } from "./edited-clusters.ts";
+import { type ClusterMove, type ClusterMoves, clusterNotes, movedClusters, movesWhilePaused } from "./moved-clusters.ts";
 import { type Move, movedNamespaces } from "./moved-namespaces.ts";
-
-type Texts = Readonly<Record<string, string>>;
+import { applied, isSameObject } from "./stored-object.ts";
 
 /** What the cluster has now. */
 export interface StoredObjects {
   readonly namespaces: readonly KubeObject[];
   /** The objects of each source, in all namespaces that matter. */
   readonly objects: ReadonlyMap<Source, readonly SourceObject[]>;
+  /** Of the namespaces that the edits name. */
+  readonly clusters: readonly MeshCluster[];
 }
 
 /** Objects as the files have them, with their namespaces. */
-export interface Edits {
+export interface Edits extends ClusterEdits {
   readonly namespaces: readonly KubeObject[];
   readonly objects: ReadonlyMap<Source, readonly SourceObject[]>;
 }
@@ -36,6 +40,10 @@ export interface PlannedApp {
   /** Of the present namespaces, those that get another owner. */
   readonly moves: readonly Move[];
   readonly total: number;
+  /** Of the other clusters, those that get another owner. */
+  readonly clusterMoves: readonly ClusterMove[];
+  /** The clusters that the app divides before or after. */
+  readonly clusterTotal: number;
   /** What else to know before the edit. */
   readonly notes: readonly string[];
 }
@@ -47,12 +55,27 @@ interface EditedApp {
   readonly verdicts: readonly EditVerdict[];
 }
 
-export function planEdits(stored: StoredObjects, edits: Edits): PlannedApp[] {
-  const before = stored.namespaces.map(namespaceFacts);
-  const after = labelledNamespaces(stored.namespaces, edits.namespaces).map(namespaceFacts);
-  return [...stored.objects.keys()]
+export interface Plan {
+  readonly apps: readonly PlannedApp[];
+  /** Of the files. */
+  readonly clusters: readonly PlannedCluster[];
+}
+
+/** What rules divide. */
+interface World {
+  readonly namespaces: readonly NamespaceFacts[];
+  readonly clusters: readonly MeshCluster[];
+}
+
+export function planEdits(stored: StoredObjects, edits: Edits): Plan {
+  const clusters = editedClusters(stored.clusters, edits);
+  const namespaces = labelledNamespaces(stored.namespaces, edits.namespaces);
+  const before = { namespaces: stored.namespaces.map(namespaceFacts), clusters: stored.clusters };
+  const after = { namespaces: namespaces.map(namespaceFacts), clusters: clusters.after };
+  const apps = [...stored.objects.keys()]
     .flatMap((source) => editedApps(source, stored, edits))
     .map((app) => plannedApp(app, before, after));
+  return { apps, clusters: clusters.edited };
 }
 
 /** As `kubectl apply` does: labels that a file does not name stay. */
@@ -67,12 +90,7 @@ function labelledNamespaces(namespaces: readonly KubeObject[], edited: readonly 
   });
 }
 
-/** A text that is null takes the stored one away. */
-function applied(stored: Texts | undefined, file: Texts | null | undefined): Texts {
-  return Object.fromEntries(Object.entries({ ...stored, ...file }).filter(([, text]) => text !== null));
-}
-
-/** The apps that the files edit. If they edit labels of namespaces, also the apps in which such labels decide. */
+/** The apps that the files edit. If they edit labels of namespaces, or clusters, also the apps in which these decide. */
 function editedApps(source: Source, stored: StoredObjects, edits: Edits): EditedApp[] {
   const objectsBefore = stored.objects.get(source) ?? [];
   const appsOfOthers = [...stored.objects].flatMap(([other, objects]) => (other === source ? [] : other.appsOf(objects)));
@@ -93,13 +111,19 @@ function editedApps(source: Source, stored: StoredObjects, edits: Edits): Edited
   }
   const [appsBefore, appsAfter] = [appsByPlace(source, objectsBefore), appsByPlace(source, objects)];
   const mayMoveAll = edits.namespaces.length > 0 && source.readsNamespaceLabels;
-  const keys = new Set([...verdicts.keys(), ...(mayMoveAll ? appsAfter.keys() : [])]);
+  const dividing = [...appsAfter].flatMap(([key, app]) => (mayMoveAll || dividesEdited(app, edits) ? [key] : []));
+  const keys = new Set([...verdicts.keys(), ...dividing]);
   return [...keys].sort().map((key) => ({
     source,
     before: appsBefore.get(key),
     after: appsAfter.get(key),
     verdicts: verdicts.get(key) ?? [],
   }));
+}
+
+function dividesEdited({ ref, spec }: App, { clusters, deletedClusters }: ClusterEdits): boolean {
+  const isHere = ({ metadata }: KubeObject) => metadata.namespace === ref.namespace;
+  return spec?.clusterOwners !== undefined && [...clusters, ...deletedClusters].some(isHere);
 }
 
 function appsByPlace(source: Source, objects: readonly SourceObject[]): Map<string, App> {
@@ -110,10 +134,6 @@ function appsByPlace(source: Source, objects: readonly SourceObject[]): Map<stri
 
 function keyOf(namespace = "", name = ""): string {
   return `${namespace}/${name}`;
-}
-
-function isSameObject(a: KubeObject, b: KubeObject): boolean {
-  return a.metadata.namespace === b.metadata.namespace && a.metadata.name === b.metadata.name;
 }
 
 /** The object as it will be stored: its status and identity stay, and a new spec is a new generation. */
@@ -131,26 +151,44 @@ function specOf(object: SourceObject): unknown {
   return (object as { readonly spec?: unknown }).spec;
 }
 
-function plannedApp(
-  { source, before, after, verdicts }: EditedApp,
-  namespacesBefore: readonly NamespaceFacts[],
-  namespacesAfter: readonly NamespaceFacts[],
-): PlannedApp {
+function plannedApp({ source, before, after, verdicts }: EditedApp, worldBefore: World, worldAfter: World): PlannedApp {
   const { namespace = "", name = "" } = (after ?? before)?.ref ?? {};
-  const head = { kind: source.resource.kind, namespace, name, total: namespacesAfter.length };
+  const head = { kind: source.resource.kind, namespace, name, total: worldAfter.namespaces.length };
   const refusals = verdicts.flatMap(({ problems }) => problems.map(formatProblem));
   const problems = refusals.length > 0 ? refusals : (after?.problems ?? []);
   const warnings = verdicts.flatMap((each) => each.warnings);
-  if (problems.length > 0) return { ...head, problems, moves: [], notes: warnings };
+  if (problems.length > 0) return { ...head, problems, moves: [], clusterMoves: [], clusterTotal: 0, notes: warnings };
   const routes = routesOf(before, after, verdicts);
   const moves =
     routes === undefined
       ? []
       : movedNamespaces(
-          { route: routes.before, namespaces: namespacesBefore },
-          { route: routes.after, namespaces: namespacesAfter },
+          { route: routes.before, namespaces: worldBefore.namespaces },
+          { route: routes.after, namespaces: worldAfter.namespaces },
         );
-  return { ...head, problems, moves, notes: [...warnings, ...notesOf(before, after, moves, head.total)] };
+  const clusters = clusterMovesOf({ before, after, verdicts }, worldBefore, worldAfter);
+  const planned = { ...head, problems, moves, clusterMoves: clusters.moves, clusterTotal: clusters.total };
+  return { ...planned, notes: [...warnings, ...notesOf(before, after, planned)] };
+}
+
+/** Pods of a new app get clusters when they have a sidecar, so nothing moves by the edit. */
+function clusterMovesOf({ before, after, verdicts }: Omit<EditedApp, "source">, old: World, next: World): ClusterMoves {
+  if (before?.spec === undefined || after?.spec === undefined) return { moves: [], total: 0 };
+  const { namespace } = after.ref;
+  const estimates = verdicts.flatMap(({ reroute }) => reroute?.clusterOwners ?? []);
+  const [first, last] = [
+    estimates[0] ?? { before: before.spec.clusterOwners },
+    estimates.at(-1) ?? { after: after.spec.clusterOwners },
+  ];
+  const accepted = [old, next].map(({ clusters }) => acceptedIn(clusters, namespace).accepted);
+  const { moves, total } = movedClusters(
+    { ownersOf: before.isEnding ? undefined : first.before, accepted: accepted[0] ?? [] },
+    // At its end every pod of the app gets everything.
+    { ownersOf: after.isEnding ? undefined : last.after, accepted: accepted[1] ?? [] },
+  );
+  if (!after.spec.isPaused || after.isEnding) return { moves, total };
+  const isStopped = after.spec.clusterOwners === undefined; // then the clusters stay as they are
+  return { moves: isStopped ? [] : movesWhilePaused(moves, after.spec.subsets.map(subsetDisplayName)), total };
 }
 
 /** Undefined: nothing moves by the edit. */
@@ -163,13 +201,18 @@ function routesOf(before: App | undefined, after: App | undefined, verdicts: rea
   return { before: first ?? old.route(), after: last ?? next.route() };
 }
 
-function notesOf(before: App | undefined, after: App | undefined, moves: readonly Move[], total: number): string[] {
+function notesOf(
+  before: App | undefined,
+  after: App | undefined,
+  { moves, total, clusterMoves }: Omit<PlannedApp, "notes">,
+): string[] {
   const spec = after?.spec;
   if (after === undefined || spec === undefined) return [];
   if (before?.spec === undefined)
     return ["is new to the manager: its namespaces get their owners once all of its pods have a sidecar"];
-  if (spec.isPaused) return [`is paused by ${after.words.pausedField}: nothing moves until it goes on`];
-  if (moves.length === 0) return [];
+  const abroad = clusterNotes(clusterMoves);
+  if (spec.isPaused) return [`is paused by ${after.words.pausedField}: nothing moves until it goes on`, ...abroad];
+  if (moves.length === 0 && clusterMoves.length === 0) return [];
   const { maxMovingPercent: limit } = spec;
   const { status: stored } = readStatus(before.object.status);
   const moving = moves.reduce((sum, { namespaces }) => sum + namespaces.length, 0);
@@ -179,7 +222,8 @@ function notesOf(before: App | undefined, after: App | undefined, moves: readonl
       ? [`is above ${after.words.maxMovingField} (${limit}): nothing moves until: ${commandFor("confirm", after)}`]
       : []),
     ...pauseNotes(before, after),
-    ...(spec.retainsLosses ? [restartText(moves, stored)] : []),
+    ...abroad,
+    ...(spec.retainsLosses && moves.length > 0 ? [restartText(moves, stored)] : []),
     ...(isMoving(stored) ? ["a move is running: the plan begins at what the stored spec asks for"] : []),
   ];
 }

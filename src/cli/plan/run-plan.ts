@@ -1,6 +1,8 @@
 // What `ctrlmesh plan` reads, and what it prints.
 import { z } from "zod";
-import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../api/resources.ts";
+import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import { MESH_CLUSTERS, SHARDING_CONFIGS, VIRTUAL_APPS } from "../../api/resources.ts";
+import { nameList } from "../../base/name-list.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Source, SourceObject } from "../../manager/apps/app.ts";
@@ -11,7 +13,10 @@ import { type Call, failure } from "../frame/command.ts";
 import { EXIT, type ExitCode } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
 import { columns, counted } from "../frame/output.ts";
+import { orNothing } from "../frame/read-answer.ts";
 import { appliedEdits } from "./applied-edits.ts";
+import type { PlannedCluster } from "./edited-clusters.ts";
+import { type ClusterMove, clusterText } from "./moved-clusters.ts";
 import { type Edits, type PlannedApp, planEdits, type StoredObjects } from "./plan-edits.ts";
 import { managerSources } from "./sources.ts";
 
@@ -21,21 +26,38 @@ const METADATA = z.object({ labels: TEXTS, annotations: TEXTS });
 /** The most names of namespaces in a line. */
 const MAX_NAMES = 3;
 
-/** @param files at least one */
-export async function runPlan(files: readonly string[], { flags, output, readFile, cluster }: Call): Promise<ExitCode> {
+interface PlannedFiles {
+  readonly files: readonly string[];
+  /** Names of MeshClusters. */
+  readonly deletedClusters: readonly string[];
+}
+
+/** Takes at least one file or cluster. */
+export async function runPlan(
+  { files, deletedClusters }: PlannedFiles,
+  { flags, output, readFile, cluster }: Call,
+): Promise<ExitCode> {
   const objects: FileObject[] = [];
   for (const file of files) objects.push(...objectsIn(file, await readFile(file)));
   const connected = await cluster();
-  const edits = editsOf(objects, namespaceOf(flags, connected.namespace));
-  const stored = await readStored(connected, edits);
+  const home = namespaceOf(flags, connected.namespace);
+  const inFiles = editsOf(objects, home, deletedClusters.length > 0);
+  const stored = await readStored(connected, inFiles, deletedClusters.length > 0 ? [home] : []);
+  const edits = { ...inFiles, deletedClusters: deletedClusters.map((name) => storedCluster(stored, home, name)) };
   const applied = await appliedEdits(connected, stored, edits);
-  const apps = planEdits(stored, applied.edits);
-  const lines = apps.length === 0 ? ["nothing moves: no app goes by the labels of namespaces"] : apps.flatMap(linesOf);
-  output.data("Plan", { apps }, lines);
+  const { apps, clusters } = planEdits(stored, applied.edits);
+  const lines = [...clusters.flatMap(clusterLines), ...(apps.length === 0 ? [noAppText(edits)] : apps.flatMap(linesOf))];
+  output.data("Plan", { apps, clusters }, lines);
   output.hint("computed here, from the objects in the cluster and the rules of this version of ctrlmesh");
   for (const each of applied.asInFile) output.hint(`planned as the file has it, since kubectl apply could not be tried: ${each}`);
-  if (apps.some(({ problems }) => problems.length > 0)) return EXIT.failed;
-  return apps.some(({ moves }) => moves.length > 0) ? EXIT.findings : EXIT.ok;
+  if ([...apps, ...clusters].some(({ problems }) => problems.length > 0)) return EXIT.failed;
+  return apps.some(({ moves, clusterMoves }) => moves.length + clusterMoves.length > 0) ? EXIT.findings : EXIT.ok;
+}
+
+function storedCluster({ clusters }: StoredObjects, home: string, name: string): MeshCluster {
+  const found = clusters.find(({ metadata }) => metadata.namespace === home && metadata.name === name);
+  if (found === undefined) throw failure(`there is no MeshCluster ${name} in namespace ${home}`);
+  return found;
 }
 
 function objectsIn(file: string, text: string): readonly FileObject[] {
@@ -45,15 +67,17 @@ function objectsIn(file: string, text: string): readonly FileObject[] {
   return objects;
 }
 
-function editsOf(objects: readonly FileObject[], home: string): Edits {
+function editsOf(objects: readonly FileObject[], home: string, deletesClusters: boolean): Omit<Edits, "deletedClusters"> {
   const ofKind = (kind: string) =>
-    objects.filter((object) => isApp(object) && object.kind === kind).map((object) => inNamespace(object, home));
-  const planned = objects.filter((object) => isApp(object) || isNamespace(object));
-  if (planned.length === 0) throw failure("no file has an app of Controller Mesh or a Namespace: is it the right one?");
+    objects.filter((object) => isOurs(object) && object.kind === kind).map((object) => inNamespace(object, home));
+  const planned = objects.filter((object) => isPlanned(object) || isNamespace(object));
+  if (planned.length === 0 && !deletesClusters)
+    throw failure("no file has an app of Controller Mesh, a MeshCluster or a Namespace: is it the right one?");
   for (const object of planned) checkMetadata(object);
   const [virtualApps, families] = managerSources();
   return {
     namespaces: objects.filter(isNamespace) as KubeObject[],
+    clusters: ofKind(MESH_CLUSTERS.kind) as unknown as MeshCluster[],
     objects: new Map<Source, SourceObject[]>([
       [virtualApps, ofKind(VIRTUAL_APPS.kind)],
       [families, ofKind(SHARDING_CONFIGS.kind)],
@@ -61,8 +85,8 @@ function editsOf(objects: readonly FileObject[], home: string): Edits {
   };
 }
 
-function isApp(object: FileObject): boolean {
-  return isOurs(object) && [VIRTUAL_APPS, SHARDING_CONFIGS].some(({ kind }) => kind === object.kind);
+function isPlanned(object: FileObject): boolean {
+  return isOurs(object) && [VIRTUAL_APPS, SHARDING_CONFIGS, MESH_CLUSTERS].some(({ kind }) => kind === object.kind);
 }
 
 function isNamespace({ kind, apiVersion }: FileObject): boolean {
@@ -82,29 +106,64 @@ function inNamespace(object: FileObject, home: string): SourceObject {
   return { ...object, metadata: { ...metadata, namespace } } as SourceObject;
 }
 
-/** Labels of namespaces decide in all apps of the cluster; an app's own edit only in its namespace. */
-async function readStored(cluster: Cluster, { namespaces, objects }: Edits): Promise<StoredObjects> {
-  const places = [...new Set([...objects.values()].flat().map(({ metadata }) => metadata.namespace))];
+/** Labels of namespaces decide in all apps of the cluster; an edit of an app or a MeshCluster only in its namespace. */
+async function readStored(
+  cluster: Cluster,
+  { namespaces, objects, clusters }: Omit<Edits, "deletedClusters">,
+  more: readonly string[],
+): Promise<StoredObjects> {
+  const edited: readonly KubeObject[] = [...[...objects.values()].flat(), ...clusters];
+  const places = [...new Set([...edited.map(({ metadata }) => metadata.namespace), ...more])];
   const read = async (source: Source): Promise<readonly SourceObject[]> => {
     if (namespaces.length > 0) return cluster.list(source.resource);
     return (await Promise.all(places.map((place) => cluster.list(source.resource, place)))).flat();
   };
   const lists = Promise.all([cluster.list(NAMESPACES), ...[...objects.keys()].map(read)]);
   const [all = [], ...ofSources] = await lists.catch(notInstalled(VIRTUAL_APPS));
-  return { namespaces: all, objects: new Map([...objects.keys()].map((source, at) => [source, ofSources[at] ?? []])) };
+  const stored = await Promise.all(places.map((place) => orNothing(cluster.list(MESH_CLUSTERS, place))));
+  return {
+    namespaces: all,
+    objects: new Map([...objects.keys()].map((source, at) => [source, ofSources[at] ?? []])),
+    clusters: stored.flatMap((each = []) => each),
+  };
 }
 
-function linesOf({ kind, namespace, name, problems, moves, total, notes }: PlannedApp): string[] {
-  const title = `${kind} ${namespace}/${name}`;
-  const moving = moves.reduce((sum, each) => sum + each.namespaces.length, 0);
-  const verb = moving === 1 ? "moves" : "move";
-  const head = moving === 0 ? `${title}: nothing moves` : `${title}: ${moving} of ${counted(total, "namespace")} ${verb}`;
-  const rows = moves.map(({ from, to, namespaces }) => [`${from} -> ${to}`, String(namespaces.length), namesOf(namespaces)]);
+function clusterLines({ namespace, name, problems, notes }: PlannedCluster): string[] {
+  const title = `${MESH_CLUSTERS.kind} ${namespace}/${name}`;
   if (problems.length > 0) return [`${title}: would be refused`, ...problems.map((problem) => `  ${problem}`)];
-  return [head, ...columns(rows, "  "), ...notes.map((note) => `  ${note}`)];
+  return notes.map((note) => `${title}: would not be accepted: ${note}`);
 }
 
-function namesOf(names: readonly string[]): string {
-  const more = names.length - MAX_NAMES;
-  return names.slice(0, MAX_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");
+function noAppText({ clusters, deletedClusters }: Edits): string {
+  const isAboutClusters = clusters.length + deletedClusters.length > 0;
+  return `nothing moves: no app ${isAboutClusters ? "of the namespace divides clusters" : "goes by the labels of namespaces"}`;
+}
+
+function linesOf({ kind, namespace, name, problems, moves, total, clusterMoves, clusterTotal, notes }: PlannedApp): string[] {
+  const title = `${kind} ${namespace}/${name}`;
+  if (problems.length > 0) return [`${title}: would be refused`, ...problems.map((problem) => `  ${problem}`)];
+  const moving = moves.reduce((sum, each) => sum + each.namespaces.length, 0);
+  const abroad = new Set(clusterMoves.map(({ cluster }) => cluster)).size;
+  const parts = [
+    ...(moving === 0 ? [] : [`${moving} of ${counted(total, "namespace")} ${moving === 1 ? "moves" : "move"}`]),
+    ...(abroad === 0
+      ? []
+      : [`${abroad} of ${counted(clusterTotal, "cluster")} ${abroad === 1 ? "gets another owner" : "get other owners"}`]),
+  ];
+  const rows = moves.map(({ from, to, namespaces }) => [
+    `${from} -> ${to}`,
+    String(namespaces.length),
+    nameList(namespaces, MAX_NAMES),
+  ]);
+  return [
+    `${title}: ${parts.length === 0 ? "nothing moves" : parts.join(", ")}`,
+    ...columns(rows, "  "),
+    ...columns(clusterRows(clusterMoves), "  "),
+    ...notes.map((note) => `  ${note}`),
+  ];
+}
+
+function clusterRows(moves: readonly ClusterMove[]): string[][] {
+  const byOwners = Map.groupBy(moves, ({ from, to }) => `clusters ${from} -> ${to}`);
+  return [...byOwners].map(([owners, each]) => [owners, String(each.length), nameList(each.map(clusterText), MAX_NAMES)]);
 }

@@ -137,6 +137,8 @@ export interface EditVerdict {
 export interface Reroute {
   readonly before: RouteSpec;
   readonly after: RouteSpec;
+  /** The owners of other clusters before and after the edit. Absent: those of the specs. */
+  readonly clusterOwners?: Readonly<Record<"before" | "after", AppSpec["clusterOwners"]>>;
   /** Pods that lose namespaces are restarted. */
   readonly restarts: boolean;
   /** The routes after the edit depend on more than the edit, for example on the pods. */

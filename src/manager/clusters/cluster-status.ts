@@ -5,7 +5,7 @@ import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import { subsetDisplayName, subsetText } from "../../mesh/ownership/words.ts";
 import { withTransitionTime } from "../../runtime/status-writer.ts";
-import type { AcceptedClusters } from "./accept-clusters.ts";
+import type { AcceptedClusters } from "../apps/accept-clusters.ts";
 
 /** What one app says about the cluster. */
 export interface AppOfCluster {

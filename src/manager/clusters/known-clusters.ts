@@ -4,8 +4,8 @@ import { DEFAULT_DRAIN_SECONDS } from "../../api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import type { Informers } from "../../runtime/informers.ts";
-import type { AppSpec } from "../apps/app.ts";
-import { type AcceptedClusters, acceptClusters } from "./accept-clusters.ts";
+import { type AcceptedClusters, acceptClusters } from "../apps/accept-clusters.ts";
+import { type ClusterOwners, clusterRoutes } from "../apps/cluster-routes.ts";
 
 export type KnownClusters = ReturnType<typeof createKnownClusters>;
 
@@ -21,15 +21,8 @@ export function createKnownClusters(informers: Pick<Informers, "store">) {
   return {
     of,
     /** The clusters with the owners that a spec names, without fences; undefined until the first list. */
-    routes(namespace: string, ownersOf: NonNullable<AppSpec["clusterOwners"]>): ClusterRoute[] | undefined {
-      if (!store.hasSynced) return undefined;
-      const { accepted } = of(namespace);
-      const owners = ownersOf(accepted);
-      return accepted.flatMap(({ labels: _, ...cluster }) => {
-        const owner = owners.get(cluster.name);
-        return owner === undefined ? [] : [{ ...cluster, owner }];
-      });
-    },
+    routes: (namespace: string, ownersOf: ClusterOwners): readonly ClusterRoute[] | undefined =>
+      store.hasSynced ? clusterRoutes(of(namespace).accepted, ownersOf) : undefined,
     /** The longest drainMs; 0 without clusters, and the default before the first list. */
     longestDrainMs: (namespace: string): number =>
       Math.max(store.hasSynced ? 0 : DEFAULT_DRAIN_SECONDS * 1_000, ...of(namespace).accepted.map(({ drainMs }) => drainMs)),

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import { acceptClusters } from "../apps/accept-clusters.ts";
 import type { App } from "../apps/app.ts";
 import { createPublishedPlans, type OwnershipPlan } from "../apps/published-plans.ts";
-import { acceptClusters } from "./accept-clusters.ts";
 import { createClustersReconciler } from "./reconciler.ts";
 
 const EU: MeshCluster = {

@@ -3,10 +3,11 @@
 import { autoOf, type ShardingConfig } from "../../api/sharding-config.ts";
 import { nameList } from "../../base/name-list.ts";
 import type { Reroute } from "../apps/app.ts";
+import { clusterOwnersBy } from "./cluster-owners.ts";
 import type { Family } from "./family.ts";
 import { expectedPlacement, type Placement } from "./placement.ts";
 import { routeOfShards } from "./shard-rules.ts";
-import { shardsOf } from "./shards.ts";
+import { type FamilyShards, shardsOf } from "./shards.ts";
 import { storedPlacement } from "./stored-placement.ts";
 
 /** The most shards that a warning names. */
@@ -42,16 +43,22 @@ export function removalWarnings(before: Family, after: Family): string[] {
  * root has no placement yet. Both families must be valid.
  */
 export function rerouteOf(before: Family, after: Family): Reroute | undefined {
-  const { from, to } = shardsOfEdit(before, after);
+  const { from, to, placement, expected } = shardsOfEdit(before, after);
   if (from === undefined || to === undefined) return undefined;
   const restarts = after.configs.some(({ spec }) => spec.onLoss !== "InPlace");
-  return { before: routeOfShards(from), after: routeOfShards(to), restarts, isEstimate: after.root !== undefined };
+  const clusterOwners = { before: ownersOfClusters(before, from, placement), after: ownersOfClusters(after, to, expected) };
+  const routes = { before: routeOfShards(from), after: routeOfShards(to) };
+  return { ...routes, clusterOwners, restarts, isEstimate: after.root !== undefined };
+}
+
+function ownersOfClusters({ root }: Family, { shards }: FamilyShards, placement: Placement | undefined) {
+  return root && clusterOwnersBy(root, { names: shards.map(({ name }) => name), placement });
 }
 
 function shardsOfEdit(before: Family, after: Family) {
   const placement = before.root && storedPlacement(before.root);
   const expected = placement && placementAfter(before, after, placement);
-  return { from: shardsOf(before, placement), to: shardsOf(after, expected) };
+  return { from: shardsOf(before, placement), to: shardsOf(after, expected), placement, expected };
 }
 
 function placementAfter(before: Family, after: Family, present: Placement): Placement {

@@ -5,15 +5,14 @@ import { WILDCARD } from "../../api/resource-match.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import { fieldAt, itemsOf, stringsOf } from "../../api/rule.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
-import { AUTO_SHARDING_ROOT, normalShardName } from "../../api/sharding-keys.ts";
+import { AUTO_SHARDING_ROOT } from "../../api/sharding-keys.ts";
 import { resourceName } from "../../kube/client/resource.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
-import { matchesSelector } from "../../kube/label-selector.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import { NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { type App, type AppSpec, type AppWords, frozenIn, type Source } from "../apps/app.ts";
-import { shareClusters } from "./cluster-shares.ts";
+import { activeSubsets, clusterOwnersBy } from "./cluster-owners.ts";
 import { type Family, familiesOf, familyNameOf } from "./family.ts";
 import { createFamilyMemory } from "./family-memory.ts";
 import { familyPods } from "./family-pods.ts";
@@ -87,6 +86,8 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
   const { name, root, configs } = family;
   const [head] = configs;
   const names = shards?.shards.map((shard) => shard.name) ?? [];
+  const placed = { names, placement: root && storedPlacement(root) };
+  const clusterOwners = root && clusterOwnersBy(root, placed);
   const described = {
     name,
     shard: root === undefined ? head?.metadata.name : undefined,
@@ -106,36 +107,13 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     webhook: head?.spec.webhook,
     isPaused: configs.some(({ spec }) => spec.paused === true),
     maxMovingPercent: root && maxMovingOf(root),
-    keptSubsets: root && activeSubsets(root, names),
+    keptSubsets: root && activeSubsets(root.spec.root, placed),
     retainsLosses: configs.some(({ spec }) => spec.onLoss !== "InPlace"),
     labelled: uniqueResources(configs.flatMap(labelledResources)),
-    ...clusterOwnersBy(root, names),
+    ...(clusterOwners === undefined ? {} : { clusterOwners }),
     route: () => routeOfShards(shards ?? { shards: [] }),
     describe: (counts) => describeFamily(described, counts),
   };
-}
-
-/** The normal shards that own namespaces share the clusters, the canary owns none. */
-function clusterOwnersBy(root: ShardingConfig | undefined, names: readonly string[]): Pick<AppSpec, "clusterOwners"> {
-  const selector = root?.spec.root?.clusterSelector;
-  if (root === undefined || selector === undefined) return {};
-  const [canary] = root.spec.root?.canary === undefined ? [] : names;
-  const shards = activeSubsets(root, names).filter((name) => name !== DEFAULT_SUBSET && name !== canary);
-  return {
-    clusterOwners(clusters) {
-      const selected = clusters.flatMap(({ name, labels }) => (matchesSelector(selector, labels) ? [name] : []));
-      // Without a shard they stay closed to the pods of all shards.
-      return shareClusters(selected, shards.length === 0 ? [DEFAULT_SUBSET] : shards);
-    },
-  };
-}
-
-/** The limit of moves does not keep namespaces with a shard that is lost. */
-function activeSubsets(root: ShardingConfig, names: readonly string[]): readonly string[] {
-  const placement = storedPlacement(root);
-  const { prefix = "", canary } = root.spec.root ?? {};
-  const active = new Set(placement?.active.map((number) => normalShardName(prefix, number)));
-  return [DEFAULT_SUBSET, ...names.filter((name, at) => active.has(name) || (canary !== undefined && at === 0))];
 }
 
 function maxMovingOf({ spec, metadata: { annotations, generation } }: ShardingConfig): number | undefined {

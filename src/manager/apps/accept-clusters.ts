@@ -11,7 +11,7 @@ import {
 import { formatProblem } from "../../api/problems.ts";
 import { MAX_CLUSTERS } from "../../mesh/contract/route-type.ts";
 import type { ClusterRoute, HomeObject } from "../../mesh/ownership/clusters.ts";
-import type { ClusterFacts } from "../apps/compile/route-spec.ts";
+import type { ClusterFacts } from "./compile/route-spec.ts";
 
 export type AcceptedCluster = ClusterFacts & Pick<ClusterRoute, "servers" | "drainMs" | "objects" | "isOpen">;
 

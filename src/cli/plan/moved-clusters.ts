@@ -1,0 +1,92 @@
+// Which other clusters get another owner between two specs. Pure. It compares server by server, since a sidecar knows a cluster by
+// its servers only, and every pod may send to a server that no divided cluster lists.
+import type { AcceptedCluster } from "../../manager/apps/accept-clusters.ts";
+import { type ClusterOwners, clusterRoutes } from "../../manager/apps/cluster-routes.ts";
+import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
+import { subsetDisplayName } from "../../mesh/ownership/words.ts";
+
+/** The owner of a cluster that the app does not divide. */
+export const EVERY_POD = "every pod";
+
+export interface ClusterMove {
+  readonly cluster: string;
+  readonly from: string;
+  readonly to: string;
+  /** host:port of each server that gets another owner; absent: all of the cluster. */
+  readonly servers?: readonly string[];
+  /** For how long no pod can write to the cluster, at most. Absent: pods go on writing. */
+  readonly drainSeconds?: number;
+}
+
+interface Side {
+  /** Undefined: the app divides no clusters. */
+  readonly ownersOf: ClusterOwners | undefined;
+  readonly accepted: readonly AcceptedCluster[];
+}
+
+export interface ClusterMoves {
+  /** By cluster. */
+  readonly moves: readonly ClusterMove[];
+  /** The clusters that the app divides before or after. */
+  readonly total: number;
+}
+
+export function movedClusters(before: Side, after: Side): ClusterMoves {
+  const [old, next] = [routesByServer(before), routesByServer(after)];
+  const servers = [...new Set([...old.keys(), ...next.keys()])].sort();
+  const clusterOf = (server: string) => (next.get(server) ?? old.get(server))?.name ?? "";
+  const ofCluster = Map.groupBy(servers, clusterOf);
+  const moves = [...ofCluster].flatMap(([cluster, all]) => {
+    const byOwners = Map.groupBy(all, (server) => `${ownerIn(old, server)}\n${ownerIn(next, server)}`);
+    return [...byOwners.values()].flatMap(([first = "", ...others]): ClusterMove[] => {
+      const [from, to] = [ownerIn(old, first), ownerIn(next, first)];
+      if (from === to) return [];
+      const drainMs = next.get(first)?.drainMs;
+      return [
+        {
+          cluster,
+          from,
+          to,
+          ...(others.length + 1 < all.length && { servers: [first, ...others] }),
+          ...(drainMs !== undefined && { drainSeconds: drainMs / 1_000 }),
+        },
+      ];
+    });
+  });
+  return { moves: moves.sort((a, b) => (a.cluster < b.cluster ? -1 : 1)), total: ofCluster.size };
+}
+
+function routesByServer({ ownersOf, accepted }: Side): ReadonlyMap<string, ClusterRoute> {
+  const routes = ownersOf === undefined ? [] : clusterRoutes(accepted, ownersOf);
+  return new Map(routes.flatMap((route) => route.servers.map((server) => [server, route] as const)));
+}
+
+function ownerIn(routes: ReadonlyMap<string, ClusterRoute>, server: string): string {
+  const route = routes.get(server);
+  return route === undefined ? EVERY_POD : subsetDisplayName(route.owner);
+}
+
+/**
+ * What a paused app does of them: its clusters stay with their owners, as far as it still has these subsets. New servers are closed
+ * and deleted ones opened nevertheless.
+ * @param subsets the names that are shown
+ */
+export function movesWhilePaused(moves: readonly ClusterMove[], subsets: readonly string[]): readonly ClusterMove[] {
+  return moves.filter(({ from, to }) => from === EVERY_POD || to === EVERY_POD || !subsets.includes(from));
+}
+
+/** What the moves mean for the pods, as notes. */
+export function clusterNotes(moves: readonly ClusterMove[]): string[] {
+  const opened = moves.filter(({ to }) => to === EVERY_POD).map(clusterText);
+  const closed = moves.filter(({ drainSeconds }) => drainSeconds !== undefined);
+  const longest = Math.max(...closed.map(({ drainSeconds = 0 }) => drainSeconds));
+  const names = [...new Set(closed.map(({ cluster }) => cluster))];
+  return [
+    ...(opened.length === 0 ? [] : [`every pod will be able to write to: ${opened.join(", ")}`]),
+    ...(names.length === 0 ? [] : [`no pod can write there for up to ${longest} s (drainSeconds): ${names.join(", ")}`]),
+  ];
+}
+
+export function clusterText({ cluster, servers }: ClusterMove): string {
+  return servers === undefined ? cluster : `${cluster} (${servers.join(", ")})`;
+}

@@ -1,0 +1,147 @@
+// `ctrlmesh plan` of edits that divide other clusters.
+import { describe, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { type FakeObject, startCli } from "../../../test/support/cli.ts";
+import { samplePlacement, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
+import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import { formatPlacement } from "../../manager/sharding/stored-placement.ts";
+import { EXIT } from "../frame/exit.ts";
+
+const cluster = (name: string, region: string, spec: object = {}) =>
+  ({
+    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
+    kind: "MeshCluster",
+    metadata: { name, namespace: "ops", labels: { region }, creationTimestamp: "2026-01-01T00:00:00Z" },
+    spec: { servers: [`https://${name}.example:6443`], ...spec },
+  }) as const satisfies FakeObject & { spec: object };
+const CLUSTERS = [cluster("eu-1", "eu"), cluster("us-1", "us")];
+const givesTo = (region: string, route: object = {}) =>
+  sampleVirtualApp({
+    route: { subRules: [{ name: "canary-eu", match: [{ clusterSelector: { matchLabels: { region } } }] }], ...route },
+  });
+const NO_CLUSTER = sampleVirtualApp({ route: { subRules: [{ name: "canary-eu", match: [{ namespaceRegex: "^canary" }] }] } });
+const stored = (app: object): FakeObject =>
+  ({ ...app, metadata: { name: "shop", namespace: "ops", generation: 3 }, status: {} }) as unknown as FakeObject;
+
+async function plan(files: readonly object[], objects: readonly FakeObject[], ...flags: string[]) {
+  const cli = startCli([...objects]);
+  cli.files.set("edit.yaml", files.map((file) => stringify(file)).join("---\n"));
+  return cli.run("plan", ...(files.length > 0 ? ["-f", "edit.yaml"] : []), ...flags);
+}
+
+describe("plan of an edit that gives a cluster to another subset", () => {
+  it("names the cluster, its owners, and for how long no pod can write there", async () => {
+    expect(await plan([givesTo("us")], [...CLUSTERS, stored(givesTo("eu"))])).toMatchObject({
+      code: EXIT.findings,
+      stdout: `VirtualApp ops/shop: 2 of 2 clusters get other owners
+  clusters v2 -> default  1  eu-1
+  clusters default -> v2  1  us-1
+  no pod can write there for up to 60 s (drainSeconds): eu-1, us-1
+`,
+    });
+  });
+
+  it("gives programs each cluster", async () => {
+    const { stdout } = await plan([givesTo("us")], [...CLUSTERS, stored(givesTo("eu"))], "-o", "json");
+    const clusterMoves = [
+      { cluster: "eu-1", from: "v2", to: "default", drainSeconds: 60 },
+      { cluster: "us-1", from: "default", to: "v2", drainSeconds: 60 },
+    ];
+    expect(JSON.parse(stdout)).toMatchObject({ apps: [{ moves: [], clusterMoves, clusterTotal: 2 }] });
+  });
+
+  it("closes all clusters at the first rule, and opens them at the last", async () => {
+    const first = await plan([givesTo("eu")], [...CLUSTERS, stored(NO_CLUSTER)]);
+    expect(first.stdout).toContain("clusters every pod -> v2       1  eu-1\n");
+    expect(first.stdout).toContain("no pod can write there for up to 60 s (drainSeconds): eu-1, us-1\n");
+    const last = await plan([NO_CLUSTER], [...CLUSTERS, stored(givesTo("eu"))]);
+    expect(last).toMatchObject({ code: EXIT.findings });
+    expect(last.stdout).toContain("every pod will be able to write to: eu-1, us-1\n");
+    expect(last.stdout).not.toContain("drainSeconds");
+  });
+
+  it("leaves clusters where they are while the app is paused, also without a rule", async () => {
+    const subRules = [{ name: "canary-eu", match: [{ namespaceRegex: "^x" }] }];
+    for (const file of [givesTo("us", { paused: true }), sampleVirtualApp({ route: { paused: true, subRules } })]) {
+      const { code, stdout } = await plan([file], [...CLUSTERS, stored(givesTo("eu"))]);
+      expect(code).toBe(EXIT.ok);
+      expect(stdout).toContain("nothing moves until it goes on");
+    }
+  });
+});
+
+describe("plan of an edit of MeshClusters", () => {
+  const app = stored(givesTo("eu"));
+
+  it("says who gets a new cluster, and one with a new label", async () => {
+    const added = await plan([cluster("eu-2", "eu", { drainSeconds: 5 })], [...CLUSTERS, app]);
+    expect(added.stdout).toContain("1 of 3 clusters gets another owner\n  clusters every pod -> v2  1  eu-2\n");
+    expect(added.stdout).toContain("for up to 5 s (drainSeconds): eu-2\n");
+    const relabelled = await plan([cluster("us-1", "eu")], [...CLUSTERS, app]);
+    expect(relabelled).toMatchObject({ code: EXIT.findings, stdout: expect.stringContaining("clusters default -> v2  1  us-1") });
+  });
+
+  it("names a server that every pod will be able to write to", async () => {
+    const both = { servers: ["https://eu-1.example:6443", "https://10.0.0.5:6443"] };
+    const { code, stdout } = await plan([cluster("eu-1", "eu")], [cluster("eu-1", "eu", both), app]);
+    expect(code).toBe(EXIT.findings);
+    expect(stdout).toContain("clusters v2 -> every pod  1  eu-1 (10.0.0.5:6443)\n");
+    expect(stdout).toContain("every pod will be able to write to: eu-1 (10.0.0.5:6443)\n");
+  });
+
+  it("says what the deletion of one opens, with or without a file", async () => {
+    const { code, stdout } = await plan([], [...CLUSTERS, app], "--delete-cluster", "eu-1");
+    expect(code).toBe(EXIT.findings);
+    expect(stdout).toContain("every pod will be able to write to: eu-1\n");
+    const replaced = await plan([cluster("eu-9", "eu", CLUSTERS[0]?.spec)], [...CLUSTERS, app], "--delete-cluster", "eu-1");
+    expect(replaced.code).toBe(EXIT.ok);
+    expect(await plan([], CLUSTERS, "--delete-cluster", "eu-9")).toMatchObject({
+      code: EXIT.failed,
+      stderr: expect.stringContaining("there is no MeshCluster eu-9 in namespace ops"),
+    });
+  });
+
+  it("names one that would be refused, and one whose server an older one has", async () => {
+    const refused = await plan([cluster("eu-2", "eu", { servers: ["http://eu-2"] })], [...CLUSTERS, app]);
+    expect(refused).toMatchObject({
+      code: EXIT.failed,
+      stdout: expect.stringMatching(/^MeshCluster ops\/eu-2: would be refused\n {2}spec.servers\[0\]/),
+    });
+    const second = { ...cluster("a", "us"), spec: CLUSTERS[0]?.spec };
+    const taken = await plan([{ ...second, metadata: { name: "a", namespace: "ops" } }], [...CLUSTERS, app]);
+    expect(taken).toMatchObject({
+      code: EXIT.ok,
+      stdout: expect.stringContaining("would not be accepted: server eu-1.example:6443 is that of MeshCluster eu-1"),
+    });
+  });
+
+  it("says that no app divides clusters, and looks at its own namespace only", async () => {
+    for (const objects of [[], [stored(NO_CLUSTER)], [{ ...app, metadata: { ...app.metadata, namespace: "other" } }]])
+      expect(await plan([CLUSTERS[0] ?? {}], objects)).toMatchObject({
+        code: EXIT.ok,
+        stdout: "nothing moves: no app of the namespace divides clusters\n",
+      });
+  });
+});
+
+describe("plan of an edit of a root", () => {
+  const root = (shardingSize: number) =>
+    sampleShardingRoot({ clusterSelector: {}, auto: { shardingSize, everyShardReplicas: 2 } });
+  const known = ["a", "b", "c", "d", "e", "f"].map((name) => cluster(name, "eu"));
+  const status = { placement: formatPlacement(samplePlacement()) };
+
+  it("says which clusters a third shard gets, though it is not placed yet", async () => {
+    const before = { ...root(2), status } as unknown as FakeObject;
+    const { code, stdout } = await plan([root(3)], [...known, before]);
+    expect(code).toBe(EXIT.findings);
+    expect(stdout).toMatch(/^ShardingConfig ops\/shop: .* of 6 clusters get other owners$/m);
+    expect(stdout).toMatch(/^ {2}clusters shop-[12]-normal -> shop-3-normal {2}/m);
+  });
+
+  it("says which clusters the first selector of clusters closes", async () => {
+    const before = { ...sampleShardingRoot(), status } as unknown as FakeObject;
+    const { stdout } = await plan([sampleShardingRoot({ clusterSelector: {} })], [...known, before]);
+    expect(stdout).toContain("clusters every pod -> shop-1-normal");
+    expect(stdout).toContain("no pod can write there for up to 60 s (drainSeconds): a, b, c, d, e, f\n");
+  });
+});

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
+import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
+
+function meshCluster(name: string, spec: object, metadata: object = {}): MeshCluster {
+  const common = { apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster" } as const;
+  return {
+    ...common,
+    metadata: { namespace: "fleet", name, creationTimestamp: "2026-01-01T00:00:00Z", ...metadata },
+    spec,
+  } as MeshCluster;
+}
+
+describe("the status of a MeshCluster", () => {
+  const object = meshCluster("eu", { servers: ["https://eu.example"] }, { generation: 3 });
+  const now = "2026-01-03T00:00:00.000Z";
+  const app = (waits: readonly ClusterWait[], isFenced?: true): AppOfCluster => ({
+    app: "shop",
+    route: { name: "eu", servers: ["eu.example:443"], drainMs: 60_000, owner: "blue", ...(isFenced && { isFenced }) },
+    waits,
+  });
+  const reasons = (apps: readonly AppOfCluster[]) =>
+    Object.fromEntries(
+      clusterStatus({ object, refused: undefined, apps, now }).conditions?.map(({ type, reason }) => [type, reason]) ?? [],
+    );
+
+  it("says whether each cluster has one writer", () => {
+    const wait: ClusterWait = { podName: "p", subset: "", cause: "not-enforced", clusters: ["eu"] };
+    expect(reasons([])).toEqual({ Ready: "NotDivided", Identified: "Unique", Enforced: "NotDivided" });
+    expect(reasons([app([])])).toEqual({ Ready: "OneOwner", Identified: "Unique", Enforced: "OneOwner" });
+    expect(reasons([app([wait])])).toMatchObject({ Ready: "PodsNotEnforcing" });
+    expect(reasons([app([]), app([wait], true)])).toMatchObject({ Ready: "Moving" });
+  });
+
+  it("says that the mesh does not limit connections to a cluster, once each pod finds only what its subset owns", () => {
+    const wait: ClusterWait = { podName: "p", subset: "", cause: "holds", clusters: ["eu"] };
+    const open = (waits: readonly ClusterWait[]): AppOfCluster => ({ ...app(waits), route: { ...app([]).route, isOpen: true } });
+    const { conditions = [] } = clusterStatus({ object, refused: undefined, apps: [open([])], now });
+    expect(conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
+      "Ready True NotIntercepted",
+      "Identified True Unique",
+      "Enforced Unknown NotIntercepted",
+    ]);
+    expect(reasons([open([wait])])).toMatchObject({ Ready: "PodsNotEnforcing" });
+  });
+
+  it("names the owner, the pods that are waited for, and what to do", () => {
+    const wait: ClusterWait = { podName: "p", subset: "", cause: "not-enforced", clusters: ["eu"] };
+    const status = clusterStatus({ object, refused: undefined, apps: [app([wait, wait], true)], now });
+    expect(status).toMatchObject({ observedGeneration: 3, owners: [{ app: "shop", subset: "blue" }], waitingOn: ["p"] });
+    expect(status.conditions?.[0]?.message).toBe(
+      'shop: pod p has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it, and 1 more; subset "blue" waits for the cluster',
+    );
+  });
+});

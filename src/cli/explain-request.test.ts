@@ -42,4 +42,19 @@ describe("explain request", () => {
     const { stderr } = await explain("list", "things.odd.io");
     expect(stderr).toBe("ctrlmesh: reading /apis/odd.io: the answer is none of an API server of Kubernetes\n");
   });
+
+  it.each([
+    ["https://eu-1.example:6443/k8s/c-1", "eu-1.example:6443"],
+    ["https://eu-1.example", "eu-1.example:443"],
+    ["eu-1.example:6443", "eu-1.example:6443"],
+  ])("asks about a tunnel to %s", async (target, server) => {
+    const { code, asked } = await explain("CONNECT", target);
+    expect(code).toBe(EXIT.ok);
+    expect(Object.fromEntries(new URLSearchParams(asked))).toEqual({ verb: "connect", server });
+  });
+
+  it("refuses flags about what is inside of a tunnel, and a URL without a server", async () => {
+    expect(await explain("connect", "https://eu-1", "--in", "a")).toMatchObject({ code: EXIT.usage });
+    expect(await explain("connect", "http://eu-1")).toMatchObject({ code: EXIT.usage });
+  });
 });

@@ -107,7 +107,7 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
     // No condition of the start: the operator may write its webhook certificate only once it runs.
     notReady: () => notStarted() ?? reviews?.notReady,
     warning: () => certificate.warning,
-    pages: debugPages({ session, policies, plans: outbound.plans, gate: outbound.gate, accessLog, clock, random }),
+    pages: debugPages({ session, policies, plans: outbound.plans, gate: outbound.gate, home, accessLog, clock, random }),
   });
   const urls = (shown: (address: ListenAddress) => ListenAddress) => ({
     url: urlOf("https", shown(config.listen), outbound.server),

@@ -8,7 +8,11 @@ import { lockNameFor } from "../mesh/ownership/lock.ts";
 import { ownersOf } from "../mesh/ownership/owners.ts";
 import type { Snapshot } from "../mesh/ownership/snapshot.ts";
 import { namespacesOf } from "../mesh/ownership/table.ts";
-import { ownerText, subsetDisplayName } from "../mesh/ownership/words.ts";
+import { ownerText, subsetDisplayName, subsetText } from "../mesh/ownership/words.ts";
+import type { EgressTarget } from "../policy/policy-request.ts";
+import { type ExplainConnectDeps, explainConnect } from "./egress/explain-connect.ts";
+import { clusterRefusal } from "./egress/refusals.ts";
+import { targetOf } from "./egress/target.ts";
 import { readAskedRequest } from "./explain/asked-request.ts";
 import { type ExplainDeps, explainRequest } from "./explain/explain-request.ts";
 import type { AccessFields, AccessLog } from "./observe/access-log.ts";
@@ -16,7 +20,7 @@ import { ownersPage } from "./owners-page.ts";
 import type { Policies } from "./policies/policies.ts";
 import type { Session } from "./session/session.ts";
 
-export interface DebugPagesDeps extends Pick<ExplainDeps, "gate" | "random"> {
+export interface DebugPagesDeps extends Pick<ExplainConnectDeps, "gate" | "random" | "home"> {
   readonly accessLog: Pick<AccessLog, "tap">;
   readonly clock: Clock;
   readonly session: Pick<Session, "current">;
@@ -31,7 +35,10 @@ export function debugPages(deps: DebugPagesDeps): Readonly<Record<string, Page>>
   const { session, policies, plans } = deps;
   return {
     "/debug/snapshot": () => snapshotPage(session.current?.snapshot),
-    "/debug/owner": (query) => ownerPage(query, session.current?.snapshot),
+    "/debug/owner": (query) => {
+      const { current } = session;
+      return query.has("cluster") ? clusterPage(query, deps) : ownerPage(query, current?.snapshot);
+    },
     "/debug/owners": (query) => ownersPage(query, session.current?.snapshot),
     "/debug/explain": (query) => explainPage(query, deps),
     "/debug/plans": () => ({ plans: plans.list().slice(0, MAX_PLANS) }),
@@ -96,12 +103,31 @@ export function ownerPage(query: URLSearchParams, snapshot: Snapshot | undefined
   return { app, subset: subsetDisplayName(subset), namespace, owner: ownerText(owner, namespace), frozen, version };
 }
 
+/** /debug/owner?cluster=eu-1: who owns another cluster, by the name of its MeshCluster, and whether this pod may write there now. */
+export function clusterPage(
+  query: URLSearchParams,
+  { session, gate, home }: Omit<ExplainConnectDeps, "policies" | "random">,
+): object {
+  const name = query.get("cluster") ?? "";
+  if (name === "" || name.length > MAX_NAME) throw new MeshError("BAD_REQUEST", "cluster: must be the name of a MeshCluster");
+  const { snapshot } = session.current ?? {};
+  if (snapshot === undefined) return { cluster: name, owner: null };
+  const { app, subset, version, clusters = [] } = snapshot;
+  const head = { app, subset: subsetDisplayName(subset), cluster: name, version };
+  const cluster = clusters.find((each) => each.name === name);
+  if (cluster === undefined) return { ...head, owner: "every pod" };
+  const owner = subsetText(cluster.owner);
+  if (home === undefined) return { ...head, owner, access: "not limited: the pod has no annotation for egress" };
+  const refusal = clusterRefusal(cluster, { subset, closedFor: gate.closedFor, home });
+  return { ...head, owner, access: refusal?.code ?? "open" };
+}
+
 /** The most stages and rules that an explanation names. */
 const MAX_STEPS = 200;
 
 /** /debug/explain?verb=delete&group=apps&resource=deployments&namespace=team-b&name=web: what the proxy would do now. */
-export function explainPage(query: URLSearchParams, deps: ExplainDeps): object {
-  const asked = readAskedRequest(query);
+export function explainPage(query: URLSearchParams, deps: ExplainPageDeps): object {
+  const explained = askedAbout(query);
   if (deps.session.current === undefined)
     return {
       decision: "refused",
@@ -110,8 +136,28 @@ export function explainPage(query: URLSearchParams, deps: ExplainDeps): object {
       message: "this proxy has no routes yet",
       steps: bounded([], 0),
     };
-  const { steps, ...explanation } = explainRequest(asked, deps);
+  const { steps, ...explanation } = explained(deps);
   return { ...explanation, steps: bounded(steps, MAX_STEPS) };
+}
+
+type ExplainPageDeps = ExplainDeps & Pick<ExplainConnectDeps, "home">;
+
+/** `verb=connect` with `server=eu-1.example:6443` is about a tunnel to another server. @throws MeshError `BAD_REQUEST` */
+function askedAbout(query: URLSearchParams): (deps: ExplainPageDeps) => { readonly steps: readonly object[] } {
+  if (query.get("verb") !== "connect") {
+    const asked = readAskedRequest(query);
+    return (deps) => explainRequest(asked, deps);
+  }
+  const target = tunnelTo(query.get("server") ?? "");
+  return (deps) => explainConnect(target, deps);
+}
+
+function tunnelTo(server: string): EgressTarget {
+  try {
+    return targetOf("CONNECT", server, {});
+  } catch (error) {
+    throw new MeshError("BAD_REQUEST", "server: must be host:port", { cause: error });
+  }
 }
 
 const MAX_RULES = 200;

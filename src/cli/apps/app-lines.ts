@@ -3,12 +3,18 @@ import type { AppStatus, HandoverStatus } from "../../api/app-status.ts";
 import { columns, counted, shellLine } from "../frame/output.ts";
 import { age } from "./ages.ts";
 import { conditionOf, type FoundApp, frozenIn, pausedObjects } from "./apps.ts";
+import { type ClusterState, clusterLines } from "./cluster-states.ts";
 
 /** A wait that may not end by itself. */
 const LONG_WAIT_MS = 30_000;
 
+export interface ShownApp extends FoundApp {
+  /** The other clusters that it divides. Absent: not asked for. */
+  readonly clusters?: readonly ClusterState[];
+}
+
 /** @param access the flags with which kubectl asks the same cluster */
-export function appLines(app: FoundApp, access: readonly string[], nowMs: number): string[] {
+export function appLines(app: ShownApp, access: readonly string[], nowMs: number): string[] {
   const { kind, name, namespace, status, unread } = app;
   const title = `${kind.resource.kind} ${namespace}/${name}`;
   const resume = shellLine(["ctrlmesh", "resume", name, "-n", namespace, ...access]);
@@ -22,6 +28,7 @@ export function appLines(app: FoundApp, access: readonly string[], nowMs: number
     ...stopped,
     ...(status.handover === undefined ? [] : handoverLines(status.handover, nowMs)),
     ...restartLines(status, nowMs),
+    ...clusterLines(name, app.clusters ?? [], nowMs),
     ...problemLines(status),
     ...odd,
   ];

@@ -1,5 +1,6 @@
 // `ctrlmesh explain request`: what a pod's sidecar would do with a request. Invariant: the sidecar itself says it.
 import { z } from "zod";
+import { serverOf } from "../../api/mesh-cluster.ts";
 import { askSidecar } from "../apps/ask-sidecar.ts";
 import { findResource } from "../apps/find-resource.ts";
 import type { Cluster } from "../frame/cluster.ts";
@@ -26,7 +27,7 @@ export const EXPLAIN_REQUEST: Command = {
   name: "explain request",
   args: "POD VERB RESOURCE[/NAME]",
   maxArgs: 3,
-  summary: "what the sidecar of a pod would do with a request",
+  summary: "what the sidecar of a pod would do with a request, or with CONNECT to a server",
   flags: {
     in: { type: "string", value: "NAMESPACE", help: "the namespace of the request; default: cluster scope, or all namespaces" },
     subresource: { type: "string", value: "NAME", help: "for example status, or exec" },
@@ -39,7 +40,7 @@ export const EXPLAIN_REQUEST: Command = {
         "name a pod, a verb and a resource, for example: explain request shop-0 delete deployments.apps/web --in team-b",
       );
     const connected = await cluster();
-    const query = await queryOf(connected, verb, target, flags);
+    const query = verb.toLowerCase() === "connect" ? connectQuery(target, flags) : await queryOf(connected, verb, target, flags);
     const ref = { namespace: namespaceOf(flags, connected.namespace), name: nameOf(pod, POD_WORDS) };
     const answer = await askSidecar(connected, ref, { path: `/debug/explain?${query}`, schema: ANSWER });
     const { subset, version, request = "", decision, reason, code, message, steps } = answer;
@@ -56,6 +57,15 @@ export const EXPLAIN_REQUEST: Command = {
     return REFUSALS.has(decision) ? EXIT.findings : EXIT.ok;
   },
 };
+
+/** A tunnel to another server, as `https://eu-1.example:6443` or as host:port. Its content is not visible, so no flag is about it. */
+function connectQuery(target: string, flags: FlagValues): URLSearchParams {
+  const meant = Object.keys(EXPLAIN_REQUEST.flags).find((flag) => flags.text(flag) !== undefined);
+  if (meant !== undefined) throw usageError(`--${meant}: the sidecar does not see what is inside of a tunnel`);
+  const server = target.includes("://") ? serverOf(target) : target;
+  if (server === undefined) throw usageError(`"${target}" is no URL of a server, such as https://eu-1.example.com:6443`);
+  return new URLSearchParams({ verb: "connect", server });
+}
 
 async function queryOf(cluster: Cluster, verb: string, target: string, flags: FlagValues): Promise<URLSearchParams> {
   const callers = { userAgent: flags.text("user-agent") ?? "", user: flags.text("user") ?? "" };

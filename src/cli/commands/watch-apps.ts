@@ -4,7 +4,7 @@ import { onAbort } from "../../base/abort.ts";
 import { sleep } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { appItem } from "../apps/app-item.ts";
-import { appLines } from "../apps/app-lines.ts";
+import { appLines, type ShownApp } from "../apps/app-lines.ts";
 import type { FoundApp } from "../apps/apps.ts";
 import type { Call } from "../frame/command.ts";
 import { EXIT, type ExitCode } from "../frame/exit.ts";
@@ -13,7 +13,7 @@ import { accessFlags, clusterOptions } from "../frame/flags.ts";
 const POLL_MS = 2_000;
 
 interface Look {
-  readonly apps: readonly FoundApp[];
+  readonly apps: readonly ShownApp[];
   /** Where it looked, for a message. */
   readonly where: string;
 }

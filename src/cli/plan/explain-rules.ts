@@ -34,8 +34,9 @@ export async function explainedApps(
   });
 }
 
-export function explainedLines({ app, rules }: ExplainedApp): string[] {
+/** @param of the place whose labels decide */
+export function explainedLines({ app, rules }: ExplainedApp, of: "namespace" | "MeshCluster"): string[] {
   const head = ["ORDER", "RULE", "SUBSET", "MATCH", "WHY"];
   const rows = rules.map(({ rule, subset, match, why }, at) => [String(at + 1), rule, subset ?? "-", match, why]);
-  return ["", `by the spec of ${app} and the labels of the namespace as they are now:`, ...columns([head, ...rows], "  ")];
+  return ["", `by the spec of ${app} and the labels of the ${of} as they are now:`, ...columns([head, ...rows], "  ")];
 }

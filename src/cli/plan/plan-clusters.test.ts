@@ -2,18 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { type FakeObject, startCli } from "../../../test/support/cli.ts";
+import { meshClusterOf as cluster } from "../../../test/support/mesh-cluster.ts";
 import { samplePlacement, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { formatPlacement } from "../../manager/sharding/stored-placement.ts";
 import { EXIT } from "../frame/exit.ts";
 
-const cluster = (name: string, region: string, spec: object = {}) =>
-  ({
-    apiVersion: "ctrlmesh.kruise.io/v1alpha1",
-    kind: "MeshCluster",
-    metadata: { name, namespace: "ops", labels: { region }, creationTimestamp: "2026-01-01T00:00:00Z" },
-    spec: { servers: [`https://${name}.example:6443`], ...spec },
-  }) as const satisfies FakeObject & { spec: object };
 const CLUSTERS = [cluster("eu-1", "eu"), cluster("us-1", "us")];
 const givesTo = (region: string, route: object = {}) =>
   sampleVirtualApp({

@@ -3,8 +3,10 @@ import { describe, expect, it } from "vitest";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import { ownersOf } from "../../mesh/ownership/owners.ts";
+import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import { compileNow } from "../apps/compile/compile-now.ts";
-import { explainRules } from "./explain-rules.ts";
+import { clusterOwnersBy } from "./cluster-owners.ts";
+import { explainClusterRules, explainRules } from "./explain-rules.ts";
 import { routeOf } from "./route-rules.ts";
 
 const specWith = (route: object, ...subsets: string[]) =>
@@ -95,4 +97,41 @@ it("name the owner that the compiled routes name, for random specs and namespace
     }),
     { numRuns: 500 },
   );
+});
+
+describe("the rules that match another cluster", () => {
+  const spec = specWith(
+    {
+      subRules: [
+        { name: "a", match: [{ namespaceRegex: "^x" }, { clusters: ["eu-1"] }] },
+        { name: "b", match: [{ clusterSelector: { matchLabels: { region: "eu" } } }] },
+      ],
+    },
+    "a",
+    "b",
+  );
+
+  it("show what was compared, and end with the one that decides", () => {
+    expect(explainClusterRules(spec, { name: "eu-2", labels: { region: "eu" } })).toEqual([
+      { rule: "subRules[a].match[1]", subset: "a", match: "no", why: "clusters does not have eu-2" },
+      { rule: "subRules[b].match[0]", subset: "b", match: "yes", why: "clusterSelector region=eu, and the labels match" },
+      { rule: "(no rule)", subset: "default", match: "not reached", why: "subRules[b].match[0] has decided" },
+    ]);
+    const last = explainClusterRules(spec, { name: "us-1", labels: { region: "us" } });
+    expect(last[1]).toMatchObject({ match: "no", why: "clusterSelector region=eu, and the label region is us" });
+    expect(last[2]).toMatchObject({ subset: "default", match: "yes" });
+  });
+
+  it("decide as the owners of the app do", () => {
+    const clusters = ["eu-1", "eu-2", "us-1"].map((name) => ({ name, labels: { region: name.slice(0, 2) } }));
+    const owners = clusterOwnersBy(spec)?.(clusters);
+    for (const cluster of clusters) {
+      const decides = explainClusterRules(spec, cluster).find(({ match }) => match === "yes");
+      expect(decides?.subset).toBe(subsetDisplayName(owners?.get(cluster.name) ?? "?"));
+    }
+  });
+
+  it("are none if no subset uses a rule about clusters", () => {
+    expect(explainClusterRules(specWith({ subRules: [] }), { name: "eu-1", labels: {} })).toEqual([]);
+  });
 });

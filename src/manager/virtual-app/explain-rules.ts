@@ -1,11 +1,13 @@
 // Which rules of a VirtualApp match a namespace, in the order in which they decide. Pure. Invariant: whether a rule matches is
 // decided by the manager's own compiler. The words beside it only say what was compared.
 import { RE2JS } from "re2js";
+import type { LabelSelector } from "../../api/label-selector.ts";
 import type { MatchLimitSelector } from "../../api/match-limit-selector.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import { formatTerms, type Labels, matchesTerms, termsOfSelector } from "../../kube/label-selector.ts";
 import type { RouteRule } from "../../mesh/ownership/table.ts";
-import type { NamespaceFacts } from "../apps/compile/route-spec.ts";
+import type { ClusterFacts, NamespaceFacts } from "../apps/compile/route-spec.ts";
+import { clusterRulesOf, matchesCluster } from "./cluster-owners.ts";
 import { routeOf } from "./route-rules.ts";
 
 export interface RuleAnswer {
@@ -18,6 +20,7 @@ export interface RuleAnswer {
 }
 
 const REST = { rule: "(no rule)", subset: "default" };
+const BY_DEFAULT = "the default subset has what no rule gives to another one";
 
 /** The spec must be valid. */
 export function explainRules(spec: VirtualAppSpec, namespace: NamespaceFacts): RuleAnswer[] {
@@ -38,7 +41,25 @@ export function explainRules(spec: VirtualAppSpec, namespace: NamespaceFacts): R
     }
   }
   if (decided !== undefined) return [...answers, { ...REST, match: "not reached", why: `${decided} has decided` }];
-  return [...answers, { ...REST, match: "yes", why: "the default subset has what no rule gives to another one" }];
+  return [...answers, { ...REST, match: "yes", why: BY_DEFAULT }];
+}
+
+/** The same for another cluster; none if no rule names clusters. The spec must be valid. */
+export function explainClusterRules(spec: VirtualAppSpec, cluster: ClusterFacts): RuleAnswer[] {
+  const rules = clusterRulesOf(spec);
+  const decides = rules.findIndex((rule) => matchesCluster(rule, cluster));
+  const by = `${rules[decides]?.origin} has decided`;
+  const answers = rules.map((rule, at): RuleAnswer => {
+    const { origin, subset, clusters, clusterSelector } = rule;
+    const named = { rule: origin, subset };
+    if (decides >= 0 && at > decides) return { ...named, match: "not reached", why: by };
+    const bySelector = clusterSelector && selectorText("clusterSelector", clusterSelector, cluster.labels);
+    const byName = clusters && `clusters ${clusters.includes(cluster.name) ? "has" : "does not have"} ${cluster.name}`;
+    const why = [byName, bySelector].filter((text) => text !== undefined).join("; ");
+    return { ...named, match: at === decides ? "yes" : "no", why };
+  });
+  if (rules.length === 0) return [];
+  return [...answers, { ...REST, ...(decides < 0 ? { match: "yes", why: BY_DEFAULT } : { match: "not reached", why: by }) }];
 }
 
 /** By the names that the compiler gives to the rules. */
@@ -54,10 +75,15 @@ function comparedText(term: MatchLimitSelector | undefined, { name, labels }: Na
   const { namespaceRegex, namespaceSelector, objectSelector } = term ?? {};
   if (namespaceRegex !== undefined) return `namespaceRegex ${namespaceRegex}, and the name is ${name}`;
   if (objectSelector !== undefined) return `objectSelector ${formatTerms(termsOfSelector(objectSelector))}`;
-  const terms = termsOfSelector(namespaceSelector ?? {});
+  return selectorText("namespaceSelector", namespaceSelector ?? {}, labels);
+}
+
+/** What a selector of labels compares. */
+export function selectorText(field: string, selector: LabelSelector, labels: Labels): string {
+  const terms = termsOfSelector(selector);
   const missed = terms.find((each) => !matchesTerms([each], labels));
-  if (missed === undefined) return `namespaceSelector ${formatTerms(terms)}, and the labels match`;
-  return `namespaceSelector ${formatTerms([missed])}, and ${labelText(missed.key, labels)}`;
+  if (missed === undefined) return `${field} ${terms.length === 0 ? "{}" : formatTerms(terms)}, and the labels match`;
+  return `${field} ${formatTerms([missed])}, and ${labelText(missed.key, labels)}`;
 }
 
 function labelText(key: string, labels: Labels): string {

@@ -5,11 +5,12 @@ import type { Permit } from "../../policy/engine/engine.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { type EgressTarget, egressRequestOf } from "../../policy/policy-request.ts";
 import type { Policies } from "../policies/policies.ts";
-import { nameOfRule, refusalText, retryAfterOf } from "../policies/policy-refusal.ts";
+import { nameOfRule } from "../policies/policy-refusal.ts";
 import type { Session } from "../session/session.ts";
 import type { ClusterGate } from "./cluster-gate.ts";
 import type { AddressRules } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";
+import { deniedBy, faultOf, limitedBy } from "./refusals.ts";
 import type { Visit } from "./visits.ts";
 
 export interface AdmitDeps {
@@ -54,17 +55,9 @@ export async function admit(
   if (delay !== undefined) visit.notes.delay = await policies.wait(delay, visit.signal);
   // Drawn only now: the rule may have gone meanwhile.
   const abort = policies.abort(request);
-  if (abort !== undefined) {
-    const { origin } = abort.rule;
-    const message = `ctrlmesh egress: fault injected by ${nameOfRule(origin)}`;
-    throw new EgressError("fault", message, { status: abort.status, rule: ruleName(origin) });
-  }
+  if (abort !== undefined) throw faultOf(abort.rule.origin, abort.status);
   const { refusedBy } = policies.judge(request);
-  if (refusedBy !== undefined) {
-    const { origin, effect } = refusedBy;
-    const why = effect === "Deny" ? `refused by ${nameOfRule(origin)}` : `no rule allows it, as ${nameOfRule(origin)} demands`;
-    throw new EgressError("denied", `ctrlmesh egress: ${method} to ${server}: ${why}`, { rule: ruleName(origin) });
-  }
+  if (refusedBy !== undefined) throw deniedBy(refusedBy, method, target);
   if (method !== "CONNECT" && clusters?.isCluster(target)) {
     throw new EgressError("bad-request", `ctrlmesh egress: ${server} is a cluster's: only tunnels (CONNECT) lead there`);
   }
@@ -72,8 +65,5 @@ export async function admit(
   const mayPass = clusters?.enter(target, visit);
   const decision = policies.limit(request);
   if (decision.kind === "permitted") return { permit: decision.permit, mayPass };
-  const message = `ctrlmesh egress: ${method} to ${server}: ${refusalText(decision)}`;
-  const rule = ruleName(decision.rule.origin);
-  if (decision.refusal.kind === "open") throw new EgressError("open", message, { rule });
-  throw new EgressError("limited", message, { rule, retryAfterSeconds: retryAfterOf(decision, random) });
+  throw limitedBy(decision, method, target, random);
 }

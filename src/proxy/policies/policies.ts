@@ -126,7 +126,7 @@ export function createPolicies({ clock, random, managerAwayMs, metrics, log }: P
     /** The rules that match the request, and who would refuse it now. Nothing is charged, drawn or counted. */
     matching(request: PolicyRequest) {
       const inEffect = areFaultsOff() ? [] : faults.match(request).filter((rule) => isInEffect(rule, clock.now()));
-      return { faults: inEffect, ...engine.ask(request) };
+      return { faults: inEffect, hosts: egress.judge(request), ...engine.ask(request) };
     },
     /** For a request to another server than the API server. */
     judge(request: PolicyRequest): EgressDecision {

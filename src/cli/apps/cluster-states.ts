@@ -1,0 +1,88 @@
+// The other clusters of apps, from the statuses of their MeshClusters, and their texts. Invariant: no owner is computed here.
+import { z } from "zod";
+import { type Condition, conditionsSchema } from "../../api/conditions.ts";
+import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import { MESH_CLUSTERS } from "../../api/resources.ts";
+import type { Cluster } from "../frame/cluster.ts";
+import { counted, shellLine } from "../frame/output.ts";
+import { orNothing } from "../frame/read-answer.ts";
+import { age } from "./ages.ts";
+import { readFields } from "./read-status.ts";
+
+/** Another version may have written the status. */
+const STATUS = {
+  owners: z.array(z.looseObject({ app: z.string(), subset: z.string() })),
+  waitingOn: z.array(z.string()),
+  conditions: conditionsSchema,
+};
+
+export interface ClusterState {
+  readonly namespace: string;
+  readonly name: string;
+  /** The owner in each app; while the cluster moves, the next one. */
+  readonly owners: readonly { readonly app: string; readonly subset: string }[];
+  /** Pods that may still write there though they do not own it. */
+  readonly waitingOn: readonly string[];
+  readonly conditions: readonly Condition[];
+  /** The fields of the status that cannot be read. */
+  readonly unread: readonly string[];
+}
+
+/** None in a cluster that does not serve MeshClusters. */
+export async function listMeshClusters(cluster: Cluster, namespace: string | undefined): Promise<readonly MeshCluster[]> {
+  return (await orNothing(cluster.list(MESH_CLUSTERS, namespace))) ?? [];
+}
+
+export function clusterState({ metadata: { namespace = "", name = "" }, status }: MeshCluster): ClusterState {
+  const { status: read = {}, unread } = readFields(STATUS, status);
+  return { namespace, name, owners: [], waitingOn: [], conditions: [], ...read, unread };
+}
+
+/** The conditions that are False, without the sum of the others. */
+export function brokenConditions({ conditions }: Pick<ClusterState, "conditions">): readonly Condition[] {
+  return conditions.filter(({ type, status }) => type !== "Ready" && status === "False");
+}
+
+/** How many clusters an app divides, and each that has not one writer. */
+export function clusterLines(app: string, own: readonly ClusterState[], nowMs: number): string[] {
+  if (own.length === 0) return [];
+  const waiting = own.filter((state) => brokenConditions(state).length > 0);
+  const lines = waiting.flatMap((state) =>
+    conditionLines(state, nowMs).map((line) => `    ${state.name} of ${ownerIn(state, app)}: ${line}`),
+  );
+  return [
+    `  ${counted(own.length, "other cluster")}, ${waiting.length === 0 ? "each with one writer" : `${waiting.length} not ready:`}`,
+    ...lines,
+    ...(lines.length === 0 ? [] : ["    what helps: docs/tasks/divide-clusters.md#while-a-cluster-moves"]),
+  ];
+}
+
+/** The cluster's owner in the app. */
+export function ownerIn({ owners }: Pick<ClusterState, "owners">, app: string): string | undefined {
+  return owners.find((each) => each.app === app)?.subset;
+}
+
+/** The clusters that the app divides. */
+export function clustersOf(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  all: readonly ClusterState[],
+) {
+  return all.filter((state) => state.namespace === namespace && state.owners.some(({ app }) => app === name));
+}
+
+export function conditionLines(state: ClusterState, nowMs: number): string[] {
+  return brokenConditions(state).map(
+    ({ type, reason, message, lastTransitionTime }) =>
+      `${type} is False (${reason}) for ${age(lastTransitionTime, nowMs)}: ${message}`,
+  );
+}
+
+/** The command that asks the pod that is waited for; undefined if none is. @param access the flags of this cluster and user */
+export function nextCommand(
+  { namespace, waitingOn: [pod] }: ClusterState,
+  server: string | undefined,
+  access: readonly string[],
+): string | undefined {
+  if (pod === undefined || server === undefined || pod.startsWith("(")) return undefined;
+  return shellLine(["ctrlmesh", "explain", "request", pod, "connect", server, "-n", namespace, ...access]);
+}

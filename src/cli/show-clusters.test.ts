@@ -1,0 +1,123 @@
+// What the commands say of the other clusters of apps.
+import { describe, expect, it } from "vitest";
+import { type FakeObject, movingApp, startCli } from "../../test/support/cli.ts";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
+import { meshClusterOf, movingCluster } from "../../test/support/mesh-cluster.ts";
+import { samplePlacement, sampleShardingRoot } from "../../test/support/sharding-config.ts";
+import { routes } from "../../test/support/test-routes.ts";
+import { sampleVirtualApp } from "../../test/support/virtual-app.ts";
+import { formatPlacement } from "../manager/sharding/stored-placement.ts";
+import { enforced } from "../mesh/ownership/enforced.ts";
+import { clusterPage } from "../proxy/debug-pages.ts";
+import { EXIT } from "./frame/exit.ts";
+
+const since = new Date(createFakeClock().now() - 41_000).toISOString();
+const moving = { ...meshClusterOf("eu-1", "eu"), status: movingCluster("v2", "shop-1", since) };
+const settled = { ...meshClusterOf("us-1", "us"), status: { owners: [{ app: "shop", subset: "default" }] } };
+const app = {
+  ...sampleVirtualApp({
+    route: { subRules: [{ name: "canary-eu", match: [{ clusterSelector: { matchLabels: { region: "eu" } } }] }] },
+  }),
+  metadata: { name: "shop", namespace: "ops" },
+} as unknown as FakeObject;
+const pod = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { namespace: "ops", name: "shop-0", labels: { "ctrlmesh.kruise.io/virtual-app-injected": "shop" } },
+  status: { phase: "Running" },
+} as unknown as FakeObject;
+
+describe("explain owner of another cluster", () => {
+  function cliWith(...objects: FakeObject[]) {
+    const cli = startCli([pod, moving, ...objects]);
+    const clusters = [{ name: "eu-1", servers: ["eu-1.example:6443"], drainMs: 60_000, owner: "v2", isFenced: true as const }];
+    const { snapshot } = enforced(routes(17, {}, { subset: "v2", app: { namespace: "ops", name: "shop" }, clusters }));
+    const deps = { gate: { closedFor: undefined }, home: { leftMs: () => 1, authorization: "x" } };
+    cli.sidecars.set("shop-0", {
+      "/debug/owner": (query) => clusterPage(query, { ...deps, session: { current: enforced(snapshot) } }),
+    });
+    return cli;
+  }
+
+  it("says who owns it by the routes, by which rule, why it is not ready, and what to ask next", async () => {
+    const { code, stdout } = await cliWith(app).run("explain", "owner", "meshcluster/eu-1");
+    expect(code).toBe(EXIT.ok);
+    expect(stdout).toBe(`APP       POD     SUBSET  ROUTE  OWNER OF eu-1  CONNECT NOW
+ops/shop  shop-0  v2      17     subset "v2"    CLUSTER_MOVES
+
+by the spec of ops/shop and the labels of the MeshCluster as they are now:
+  ORDER  RULE                          SUBSET   MATCH        WHY
+  1      subRules[canary-eu].match[0]  v2       yes          clusterSelector region=eu, and the labels match
+  2      (no rule)                     default  not reached  subRules[canary-eu].match[0] has decided
+
+MeshCluster ops/eu-1:
+  Enforced is False (Moving) for 41s: shop: pod shop-1 has not given up the cluster yet; subset "v2" waits for the cluster
+  next: ctrlmesh explain request shop-1 connect eu-1.example:6443 -n ops
+`);
+  });
+
+  it("says between how many shards the hash decides", async () => {
+    const status = { placement: formatPlacement(samplePlacement()), family: "shop" };
+    const root = { ...sampleShardingRoot({ clusterSelector: {} }), status } as unknown as FakeObject;
+    const { stdout } = await cliWith(root).run("explain", "owner", "mcl/eu-1");
+    expect(stdout).toMatch(/root.clusterSelector +shop-\d-normal +yes +clusterSelector \{\}, and the labels match; the hash of/);
+  });
+
+  it("gives programs one document", async () => {
+    const { stdout } = await cliWith(app).run("explain", "owner", "mcl/eu-1", "-o", "json");
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: "OwnerAnswerList",
+      cluster: "eu-1",
+      items: [{ pod: "shop-0", owner: 'subset "v2"', access: "CLUSTER_MOVES" }],
+      explained: [{ app: "ops/shop", rules: [{ match: "yes" }, { match: "not reached" }] }],
+      waitingOn: ["shop-1"],
+    });
+  });
+
+  it("says that there is no such MeshCluster, and takes no resource", async () => {
+    expect(await cliWith(app).run("explain", "owner", "mcl/eu-9")).toMatchObject({
+      code: EXIT.failed,
+      stderr: expect.stringContaining("there is no MeshCluster eu-9 in namespace ops"),
+    });
+    expect((await cliWith(app).run("explain", "owner", "mcl/eu-1", "--resource", "pods")).code).toBe(EXIT.usage);
+  });
+});
+
+describe("/debug/owner of another cluster", () => {
+  const page = (clusters: Parameters<typeof routes>[2], home = true) =>
+    clusterPage(new URLSearchParams({ cluster: "eu-1" }), {
+      session: { current: enforced(enforced(routes(17, {}, { subset: "v2", ...clusters })).snapshot) },
+      gate: { closedFor: undefined },
+      home: home ? { leftMs: () => 1, authorization: "x" } : undefined,
+    });
+  const eu = { name: "eu-1", servers: ["eu-1:443"], drainMs: 1, owner: "v2" };
+
+  it("says what a connection gets", () => {
+    expect(page({ clusters: [eu] })).toMatchObject({ owner: 'subset "v2"', access: "open" });
+    expect(page({ clusters: [{ ...eu, owner: "" }] })).toMatchObject({
+      owner: "the default subset",
+      access: "CLUSTER_NOT_OWNED",
+    });
+    expect(page({ clusters: [] })).toMatchObject({ owner: "every pod" });
+    expect(page({ clusters: [eu] }, false)).toMatchObject({ access: expect.stringContaining("no annotation") });
+  });
+});
+
+describe("status", () => {
+  it("counts the other clusters of an app, and shows those that wait for a pod", async () => {
+    const { stdout } = await startCli([movingApp(), moving, settled]).run("status");
+    expect(stdout).toContain(`  2 other clusters, 1 not ready:
+    eu-1 of v2: Enforced is False (Moving) for 41s: shop: pod shop-1 has not given up the cluster yet; subset "v2" waits for the cluster
+    what helps: docs/tasks/divide-clusters.md#while-a-cluster-moves
+`);
+    expect((await startCli([movingApp(), settled]).run("status")).stdout).toContain("  1 other cluster, each with one writer\n");
+    expect((await startCli([movingApp(), meshClusterOf("eu-1", "eu")]).run("status")).stdout).not.toContain("other cluster");
+  });
+
+  it("gives programs the clusters of each app", async () => {
+    const { stdout } = await startCli([movingApp(), moving]).run("status", "-o", "json");
+    expect(JSON.parse(stdout).items[0].clusters).toMatchObject([
+      { name: "eu-1", subset: "v2", ready: { status: "False", reason: "Moving" }, waitingOn: ["shop-1"] },
+    ]);
+  });
+});

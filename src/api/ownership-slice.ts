@@ -12,6 +12,9 @@ export const SLICE_APP_LABEL = "ctrlmesh.kruise.io/app";
 /** As in an EndpointSlice: an app of 10,000 namespaces has ten objects, and a move writes one or two of them. */
 export const MAX_PLACES = 1_000;
 
+/** As many as a namespace has at most. */
+export const MAX_SLICE_CLUSTERS = 500;
+
 /** Of one owner. A rule may name thousands, and a slice has to stay small. */
 export const MAX_OWNER_RESOURCES = 16;
 
@@ -42,6 +45,9 @@ const entrySchema = z.object({
   namespaces: atomicList(textUpTo(63), MAX_PLACES).describe("The namespaces."),
   buckets: atomicList(int(0, 31), 32).describe("The hashes of the names of cluster-scoped objects, if shards divide these."),
   clusterScope: optional(z.boolean()).describe("The cluster-scoped objects that are in no bucket."),
+  clusters: atomicList(nameSchema, MAX_SLICE_CLUSTERS).describe(
+    "Other clusters that the app divides, by the names of their MeshClusters. Their owners own them as a whole.",
+  ),
 });
 
 const ownershipSliceSchema = z

@@ -1,6 +1,7 @@
 // What the commands say of the other clusters of apps.
 import { describe, expect, it } from "vitest";
-import { type FakeObject, movingApp, startCli } from "../../test/support/cli.ts";
+import { type FakeObject, movingApp, movingSlice, startCli } from "../../test/support/cli.ts";
+import { cliOfMesh } from "../../test/support/cli-of-mesh.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { meshClusterOf, movingCluster } from "../../test/support/mesh-cluster.ts";
 import { samplePlacement, sampleShardingRoot } from "../../test/support/sharding-config.ts";
@@ -9,6 +10,7 @@ import { sampleVirtualApp } from "../../test/support/virtual-app.ts";
 import { formatPlacement } from "../manager/sharding/stored-placement.ts";
 import { enforced } from "../mesh/ownership/enforced.ts";
 import { clusterPage } from "../proxy/debug-pages.ts";
+import { ownersPage } from "../proxy/owners-page.ts";
 import { EXIT } from "./frame/exit.ts";
 
 const since = new Date(createFakeClock().now() - 41_000).toISOString();
@@ -119,5 +121,45 @@ describe("status", () => {
     expect(JSON.parse(stdout).items[0].clusters).toMatchObject([
       { name: "eu-1", subset: "v2", ready: { status: "False", reason: "Moving" }, waitingOn: ["shop-1"] },
     ]);
+  });
+});
+
+describe("OwnershipSlices with other clusters", () => {
+  const owned = (subset: string, name: string) => ({ state: "Owned", owners: [{ subset }], since, clusters: [name] });
+  const sliceOf = (...ownership: object[]) => movingSlice({ places: ownership.length, moving: 0, ownership });
+
+  it("are shown by owners, behind the namespaces", async () => {
+    const home = { state: "Owned", owners: [{ subset: "default" }], since, namespaces: ["a"] };
+    const { stdout } = await startCli([sliceOf(owned("v2", "eu-1"), home)]).run("owners");
+    expect(stdout).toBe(`APP       PLACE           OWNER    STATE  SINCE
+ops/shop  a               default  Owned  41s
+ops/shop  (cluster eu-1)  v2       Owned  41s
+`);
+  });
+
+  it("with two owners of one cluster are an error of check", async () => {
+    const cli = cliOfMesh({ apps: [movingApp({ routeVersion: 17 })] });
+    const slices = cli.objects.filter(({ kind }) => kind === "OwnershipSlice");
+    for (const slice of slices) cli.objects.splice(cli.objects.indexOf(slice), 1);
+    cli.objects.push(sliceOf(owned("v2", "eu-1"), owned("default", "eu-1")));
+    const { code, stdout } = await cli.run("check");
+    expect(code).toBe(EXIT.findings);
+    expect(stdout).toContain("(cluster eu-1) is owned by v2 and by default");
+  });
+
+  it("are compared by diff with what a sidecar enforces", async () => {
+    const cli = startCli([pod, movingApp({ routeVersion: 17 }), sliceOf(owned("v2", "eu-1"), owned("v2", "eu-2"))]);
+    const clusters = [
+      { name: "eu-1", servers: ["eu-1:443"], drainMs: 1, owner: "v2" },
+      { name: "eu-2", servers: ["eu-2:443"], drainMs: 1, owner: "" },
+    ];
+    const held = { ...routes(17, {}, { subset: "v2" }), clusters };
+    cli.sidecars.set("shop-0", {
+      "/debug/owners": (query) => ownersPage(query, held),
+      "/debug/policies": () => ({ rules: { first: [], truncated: false } }),
+    });
+    const { stdout } = await cli.run("diff", "shop-0");
+    expect(stdout).toMatch(/^\(cluster eu-2\) +v2, Owned +default$/m);
+    expect(stdout).not.toContain("eu-1");
   });
 });

@@ -55,6 +55,20 @@ describe("/debug/owners", () => {
     expect(found.sort()).toEqual([...names, undefined].sort());
   });
 
+  it("names other clusters behind the places, also on a page of their own", () => {
+    const eu = { name: "eu-1", servers: ["eu-1:443"], drainMs: 1, owner: "v2", isFenced: true as const };
+    const clusters = [eu, { ...eu, name: "eu-0", owner: "", isFenced: undefined }];
+    const of = snapshot(table([], { zoo: [] }), { subset: "v2", clusters });
+    const abroad = [
+      { cluster: "eu-0", owners: 0 },
+      { cluster: "eu-1", owners: 1, fenced: true },
+    ];
+    expect(read(of)).toMatchObject({ total: 4, owners: [[{ subset: "default" }], [{ subset: "v2" }]] });
+    expect(read(of).places).toEqual([{ clusterScope: true, owners: 0 }, { namespace: "zoo", owners: 0 }, ...abroad]);
+    expect(read(of, { after: "zoo" }).places).toEqual(abroad);
+    expect(read(of, { after: "~eu-0" }).places).toEqual([{ cluster: "eu-1", owners: 0, fenced: true }]);
+  });
+
   it("says that there is no snapshot", () => {
     expect(read(undefined)).toEqual({ snapshot: null });
   });

@@ -14,6 +14,7 @@ const PLACE = z.object({
   namespace: z.string().optional(),
   bucket: z.number().optional(),
   clusterScope: z.literal(true).optional(),
+  cluster: z.string().optional(),
   owners: z.number(),
   fenced: z.boolean().default(false),
   frozen: z.boolean().default(false),

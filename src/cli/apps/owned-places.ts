@@ -6,21 +6,24 @@ import type { Cluster } from "../frame/cluster.ts";
 import { failure } from "../frame/command.ts";
 
 type Entry = ReturnType<typeof readOwnership>[number];
-type Ownership = Omit<Entry, "namespaces" | "buckets" | "clusterScope">;
+type Ownership = Omit<Entry, "namespaces" | "buckets" | "clusterScope" | "clusters">;
 
 export interface OwnedPlace extends Ownership {
   /** NAMESPACE/NAME */
   readonly app: string;
   readonly slice: string;
-  /** One of these three. */
+  /** One of these four. */
   readonly namespace?: string;
   readonly bucket?: number;
   readonly clusterScope?: true;
+  /** Name of a MeshCluster. */
+  readonly cluster?: string;
 }
 
 interface Place {
   readonly namespace?: string | undefined;
   readonly bucket?: number | undefined;
+  readonly cluster?: string | undefined;
 }
 
 export interface WithOwners {
@@ -42,14 +45,18 @@ export async function listSlices(cluster: Cluster, namespace: string | undefined
 
 export function placesOf(slice: OwnershipSlice): OwnedPlace[] {
   const head = { app: `${slice.metadata.namespace}/${slice.app}`, slice: slice.metadata.name ?? "" };
-  return readOwnership(slice).flatMap(({ namespaces = [], buckets = [], clusterScope = false, ...ownership }): OwnedPlace[] => [
-    ...namespaces.map((namespace) => ({ ...head, namespace, ...ownership })),
-    ...buckets.map((bucket) => ({ ...head, bucket, ...ownership })),
-    ...(clusterScope ? [{ ...head, clusterScope, ...ownership }] : []),
-  ]);
+  return readOwnership(slice).flatMap(
+    ({ namespaces = [], buckets = [], clusterScope = false, clusters = [], ...ownership }): OwnedPlace[] => [
+      ...namespaces.map((namespace) => ({ ...head, namespace, ...ownership })),
+      ...buckets.map((bucket) => ({ ...head, bucket, ...ownership })),
+      ...(clusterScope ? [{ ...head, clusterScope, ...ownership }] : []),
+      ...clusters.map((cluster) => ({ ...head, cluster, ...ownership })),
+    ],
+  );
 }
 
-export function placeText({ namespace, bucket }: Place): string {
+export function placeText({ namespace, bucket, cluster }: Place): string {
+  if (cluster !== undefined) return `(cluster ${cluster})`;
   return namespace ?? (bucket === undefined ? "(cluster scope)" : `(cluster scope, hash ${bucket})`);
 }
 

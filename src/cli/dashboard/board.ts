@@ -135,8 +135,8 @@ function firstPlaces(entries: readonly OwnershipEntry[]): readonly OwnershipEntr
 }
 
 function placesIn(entries: readonly OwnershipEntry[]): number {
-  return entries.reduce((sum, { namespaces = [], buckets = [], clusterScope }) => {
-    return sum + namespaces.length + buckets.length + (clusterScope === true ? 1 : 0);
+  return entries.reduce((sum, { namespaces = [], buckets = [], clusterScope, clusters = [] }) => {
+    return sum + namespaces.length + buckets.length + clusters.length + (clusterScope === true ? 1 : 0);
   }, 0);
 }
 

@@ -7,6 +7,7 @@ import type { Reconciler } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { Apps } from "../apps/app.ts";
+import { plannedClusters } from "../apps/planned-clusters.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
 import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
 import type { KnownClusters } from "./known-clusters.ts";
@@ -27,10 +28,10 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
   /** By the cluster's name. */
   const appsIn = (namespace: string): ReadonlyMap<string, AppOfCluster[]> => {
     const all = apps.list(namespace).flatMap(({ ref }) => {
-      const { rules = [], clusterWaits = [] } = plans.get(ref)?.plan ?? {};
-      // Only the routes of the owner's pods show whether the owner still waits.
-      const routes = [...rules].flatMap(([subset, { clusters: each = [] }]) => each.filter(({ owner }) => owner === subset));
-      return routes.map((route) => ({
+      const { plan } = plans.get(ref) ?? {};
+      if (plan === undefined) return [];
+      const { clusterWaits = [] } = plan;
+      return plannedClusters(plan).map((route) => ({
         app: ref.name,
         route,
         waits: clusterWaits.filter((wait) => wait.clusters.includes(route.name)),

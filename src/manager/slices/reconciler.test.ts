@@ -8,6 +8,7 @@ import { type OwnershipSlice, SLICE_APP_LABEL } from "../../api/ownership-slice.
 import { OWNERSHIP_SLICES, VIRTUAL_APPS } from "../../api/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
+import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import { createStore } from "../../runtime/store.ts";
 import type { App } from "../apps/app.ts";
 import { createPublishedPlans } from "../apps/published-plans.ts";
@@ -43,7 +44,12 @@ function setUp({ isOn = true } = {}) {
     model,
     events,
     object,
-    publish: () => leader.plans.set(REF, model.plan()),
+    /** @param clusters the other clusters that the pods' routes have */
+    publish(clusters?: readonly ClusterRoute[]) {
+      const plan = model.plan();
+      const rules = new Map([...plan.rules].map(([subset, each]) => [subset, { ...each, clusters }]));
+      leader.plans.set(REF, { ...plan, rules, digest: plan.digest + JSON.stringify(clusters) });
+    },
     /** The watch catches up. */
     async see() {
       slices.replace((await client.list(OWNERSHIP_SLICES, { namespace: "ops" })).items.map(({ metadata }) => ({ metadata })));
@@ -227,4 +233,15 @@ it("deletes what a deleted app has left without an owner", async () => {
   world.client.put(OWNERSHIP_SLICES, { metadata, app: "shop", places: 0, moving: 0, ownership: [] } as never);
   world.app = undefined;
   expect(await world.settle()).toEqual(["delete shop-0"]);
+});
+
+it("other clusters are published with their owners, and are gone with their MeshClusters", async () => {
+  const world = setUp();
+  world.publish([{ name: "eu-1", servers: ["eu-1:443"], drainMs: 1, owner: "canary" }]);
+  await world.settle();
+  const clusters = () => world.read()?.ownership.flatMap((entry) => entry.clusters ?? []);
+  expect(clusters()).toEqual(["eu-1"]);
+  world.publish([]);
+  await world.settle();
+  expect(clusters()).toEqual([]);
 });

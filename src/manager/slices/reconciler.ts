@@ -7,6 +7,7 @@ import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest, type Reconciler, type Result } from "../../runtime/reconciler.ts";
 import { type App, type Apps, isHeld, isLive } from "../apps/app.ts";
 import type { PublishedPlan, PublishedPlans } from "../apps/published-plans.ts";
+import { ownershipOfClusters } from "./cluster-ownership.ts";
 import { packSlices } from "./pack-slices.ts";
 import { type Ownership, ownershipByPlace } from "./place-ownership.ts";
 import { createSliceStore, type SliceStoreOptions, type WrittenSlices } from "./slice-store.ts";
@@ -80,7 +81,7 @@ export function createSlicesReconciler(options: SlicesReconcilerOptions): Reconc
     shown.set(key, known);
     const { touched, unknown } = store.foreign(app, known.slices);
     if (known.version === version && touched.length === 0 && unknown.length === 0) return {};
-    const ownership = ownershipByPlace(plan);
+    const ownership = new Map([...ownershipByPlace(plan), ...ownershipOfClusters(plan)]);
     const waitMs = unheardWaitMs(known, ownership);
     if (waitMs !== undefined) return { requeueAfterMs: waitMs };
     known.version = undefined;

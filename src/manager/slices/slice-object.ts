@@ -9,9 +9,10 @@ import {
 import { OWNERSHIP_SLICES } from "../../api/resources.ts";
 import { controllerRef, isControlledBy } from "../../kube/client/owner.ts";
 import { apiVersionOf, type Resource } from "../../kube/client/resource.ts";
-import { BUCKETS, CLUSTER_SCOPE, isBucket, placeHash } from "../../kube/place.ts";
+import { BUCKETS, CLUSTER_SCOPE, isBucket, isInClusterScope, placeHash } from "../../kube/place.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { App } from "../apps/app.ts";
+import { clusterOfPlace, placeOfCluster } from "./cluster-ownership.ts";
 import type { Slice, SliceEntry } from "./pack-slices.ts";
 
 type SlicedApp = Pick<App, "ref" | "object">;
@@ -57,19 +58,28 @@ export function appNameOf({ metadata }: KubeObject): string {
 
 function entryOf({ ownership, places }: SliceEntry): OwnershipEntry {
   const buckets = places.filter(isBucket).map(placeHash);
-  const namespaces = places.filter((place) => place !== CLUSTER_SCOPE && !isBucket(place));
+  const clusters = places.flatMap((place) => clusterOfPlace(place) ?? []);
+  const namespaces = places.filter((place) => !isInClusterScope(place) && clusterOfPlace(place) === undefined);
   return {
     ...ownership,
     ...(namespaces.length > 0 && { namespaces }),
     ...(buckets.length > 0 && { buckets: buckets.sort((a, b) => a - b) }),
     ...(places.includes(CLUSTER_SCOPE) && { clusterScope: true }),
+    ...(clusters.length > 0 && { clusters }),
   };
 }
 
 export function readSlice(object: OwnershipSlice): Slice {
-  const entries = readOwnership(object).map(({ namespaces = [], buckets = [], clusterScope = false, ...ownership }) => ({
-    ownership,
-    places: [...namespaces, ...buckets.flatMap((hash) => BUCKETS[hash] ?? []), ...(clusterScope ? [CLUSTER_SCOPE] : [])],
-  }));
+  const entries = readOwnership(object).map(
+    ({ namespaces = [], buckets = [], clusterScope = false, clusters = [], ...ownership }) => ({
+      ownership,
+      places: [
+        ...namespaces,
+        ...buckets.flatMap((hash) => BUCKETS[hash] ?? []),
+        ...(clusterScope ? [CLUSTER_SCOPE] : []),
+        ...clusters.map(placeOfCluster),
+      ],
+    }),
+  );
   return { name: object.metadata.name ?? "", entries };
 }

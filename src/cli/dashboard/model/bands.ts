@@ -65,8 +65,13 @@ function addEntry(entry: OwnershipEntry, filter: string, add: (band: string, cel
   }
 }
 
-function placesOf({ namespaces = [], buckets = [], clusterScope = false }: OwnershipEntry): string[] {
-  return [...namespaces, ...(clusterScope ? [CLUSTER_SCOPE] : []), ...buckets.map((bucket) => `(cluster scope, hash ${bucket})`)];
+function placesOf({ namespaces = [], buckets = [], clusterScope = false, clusters = [] }: OwnershipEntry): string[] {
+  return [
+    ...namespaces,
+    ...(clusterScope ? [CLUSTER_SCOPE] : []),
+    ...buckets.map((bucket) => `(cluster scope, hash ${bucket})`),
+    ...clusters.map((cluster) => `(cluster ${cluster})`),
+  ];
 }
 
 const STATES: Readonly<Record<Cell["state"], (others: string) => string>> = {

@@ -1,6 +1,8 @@
 // Asks all policies about one request to another server: faults, then the rules about hosts, then limits and
 // breakers. A delayed request is judged by the rules in force after its delay; a refused one costs no token.
 import type { Random } from "../../base/clock.ts";
+import { formatAddress } from "../../base/settings.ts";
+import { clusterAt } from "../../mesh/ownership/clusters.ts";
 import type { Permit } from "../../policy/engine/engine.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { type EgressTarget, egressRequestOf } from "../../policy/policy-request.ts";
@@ -25,6 +27,14 @@ export interface Admitted {
   readonly permit: Permit;
   /** Each chunk of bytes for the server has to pass it. Absent: all do. */
   readonly mayPass?: (() => boolean) | undefined;
+}
+
+/** The divided cluster that has the server now; undefined if none has it. */
+export function clusterNameOf(
+  target: Pick<EgressTarget, "host" | "port">,
+  { current }: AdmitDeps["session"],
+): string | undefined {
+  return current && clusterAt(current.snapshot, formatAddress(target))?.name;
 }
 
 /** Judges the addresses of a server that `admit` has let pass by its name. */

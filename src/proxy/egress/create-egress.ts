@@ -12,9 +12,10 @@ import { type Cidr, createAddressCheck } from "./address-check.ts";
 import type { AdmitDeps } from "./admit.ts";
 import { createDial, type Dial } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";
+import { createEgressMetrics } from "./egress-metrics.ts";
 import { type RequestDeps, serveRequest } from "./serve-request.ts";
 import { serveTunnel, type TunnelDeps } from "./serve-tunnel.ts";
-import { createEgressMetrics, createVisits, type Visit, type Visits, type VisitsDeps } from "./visits.ts";
+import { createVisits, type Visit, type Visits, type VisitsDeps } from "./visits.ts";
 
 export interface EgressSettings {
   readonly egressListen?: ListenAddress | undefined;
@@ -53,7 +54,8 @@ export function createEgress(settings: EgressSettings, deps: EgressDeps): Egress
   if (listen === undefined) return undefined;
   const { registry, clock, accessLog, maxOpen = MAX_OPEN } = deps;
   const dial = deps.dial ?? createDial({ check: createAddressCheck(egressPrivateAddresses), clock });
-  const visits = createVisits({ clock, accessLog, metrics: createEgressMetrics(registry) });
+  const metrics = createEgressMetrics(registry, () => deps.session.current?.snapshot.clusters);
+  const visits = createVisits({ clock, accessLog, metrics });
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,

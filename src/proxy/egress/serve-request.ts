@@ -9,7 +9,7 @@ import type { Clock } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
 import { HOP_BY_HOP, namedInConnection } from "../http/hop-by-hop.ts";
-import { type AdmitDeps, admit, refusedAddresses } from "./admit.ts";
+import { type AdmitDeps, admit, clusterNameOf, refusedAddresses } from "./admit.ts";
 import type { Dial } from "./dial.ts";
 import { EgressError, isServersFault } from "./egress-error.ts";
 import { REAL_ENDPOINT, targetOf } from "./target.ts";
@@ -31,7 +31,7 @@ export async function serveRequest(req: IncomingMessage, res: ServerResponse, de
   const { clock, dial } = deps;
   const { method = "GET" } = req;
   const target = targetOf(method, req.url ?? "", req.headers);
-  Object.assign(visit.notes, { host: target.host, port: target.port, path: target.path });
+  visit.goesTo({ host: target.host, port: target.port, path: target.path }, clusterNameOf(target, deps.session));
   // HTTP/1.0 knows no chunks: there a body that broke off would look complete.
   if (req.httpVersion !== "1.1") throw new EgressError("bad-request", "ctrlmesh egress: use HTTP/1.1");
   const coding = req.headers["transfer-encoding"] ?? "chunked";

@@ -7,7 +7,7 @@ import { Transform } from "node:stream";
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
-import { type AdmitDeps, admit, refusedAddresses } from "./admit.ts";
+import { type AdmitDeps, admit, clusterNameOf, refusedAddresses } from "./admit.ts";
 import { readClientHello, serverNameProblem } from "./client-hello.ts";
 import type { Dial } from "./dial.ts";
 import { isServersFault } from "./egress-error.ts";
@@ -34,7 +34,7 @@ export async function serveTunnel(
 ): Promise<void> {
   const { clock, dial, idleMs, log } = deps;
   const target = targetOf("CONNECT", req.url ?? "", {});
-  Object.assign(visit.notes, { host: target.host, port: target.port });
+  visit.goesTo({ host: target.host, port: target.port }, clusterNameOf(target, deps.session));
   const { permit, mayPass } = await admit("CONNECT", target, deps, visit);
   const startedMs = clock.monotonicMs();
   let upstream: Socket;

@@ -7,14 +7,16 @@ function setup() {
   const seen: unknown[] = [];
   const log: unknown[] = [];
   let open = 0;
+  const openIn = new Map<string, number>();
   const metrics = {
-    decided: (result: string) => void seen.push(result),
-    open: (change: number) => {
+    decided: (result: string, cluster: string) => void seen.push(cluster === "" ? result : [result, cluster]),
+    open(change: number, cluster: string) {
       open += change;
+      openIn.set(cluster, (openIn.get(cluster) ?? 0) + change);
     },
   };
   const visits = createVisits({ clock, metrics, accessLog: { pick: () => (fields) => void log.push(fields) } });
-  return { visits, clock, seen, log, openNow: () => open };
+  return { visits, clock, seen, log, openNow: () => open, openIn };
 }
 
 describe("a visit", () => {
@@ -29,6 +31,18 @@ describe("a visit", () => {
     for (let i = 0; i < 2; i++) visit.over();
     const line = { direction: "egress", method: "GET", host: "a.example", bytes: 7, decision: "allowed", seconds: 2 };
     expect([seen, log, openNow(), visit.signal.aborted]).toEqual([["allowed"], [line], 0, true]);
+  });
+
+  it("to a cluster is counted and logged there", () => {
+    const { visits, seen, log, openIn } = setup();
+    const visit = visits.begin("CONNECT");
+    visit.goesTo({ host: "eu.example", port: 443 }, "eu-1");
+    expect(Object.fromEntries(openIn)).toEqual({ "": 0, "eu-1": 1 });
+    visit.decided("not-owned");
+    visit.over();
+    expect(seen).toEqual([["not-owned", "eu-1"]]);
+    expect(Object.fromEntries(openIn)).toEqual({ "": 0, "eu-1": 0 });
+    expect(log).toMatchObject([{ host: "eu.example", port: 443, cluster: "eu-1", decision: "not-owned" }]);
   });
 
   it("that ends before a decision was left by its client", () => {

@@ -1,16 +1,18 @@
 // The requests that the egress proxy serves now. Invariants: each one is counted once with its result, and
 // logged once at its end; its signal fires at its end at the latest, so that nothing outlives it.
 import { type Clock, sleep } from "../../base/clock.ts";
-import { Counter, Gauge, type Registry } from "../../base/metrics.ts";
 import type { Waited } from "../../policy/engine/faults.ts";
 import { type AccessLog, delayFields } from "../observe/access-log.ts";
 import type { EgressResult } from "./egress-error.ts";
+import { type EgressMetrics, NO_CLUSTER } from "./egress-metrics.ts";
 
 /** What the access log has of a request: never a query, a header or a body. */
 export interface VisitNotes {
   method: string;
   host?: string;
   port?: number;
+  /** The divided cluster that the server belonged to when the request began. */
+  cluster?: string;
   path?: string | undefined;
   code?: number;
   rule?: string | undefined;
@@ -28,6 +30,8 @@ export interface Visit {
   hasSent: boolean;
   /** True if the visit may be cut while the proxy drains. Tunnels replace it. */
   isQuiet: () => boolean;
+  /** Notes the server, once. @param cluster that it belongs to; undefined: none */
+  goesTo(server: Pick<VisitNotes, "host" | "port" | "path">, cluster: string | undefined): void;
   /** Counts the request, once. */
   decided(result: EgressResult): void;
   /** Later calls do nothing. */
@@ -44,6 +48,8 @@ export interface VisitsDeps {
 
 const LOOK_MS = 100;
 
+const clusterOf = ({ notes: { cluster = NO_CLUSTER } }: Visit) => cluster;
+
 export function createVisits({ clock, metrics, accessLog }: VisitsDeps) {
   const openVisits = new Set<Visit>();
   return {
@@ -58,15 +64,22 @@ export function createVisits({ clock, metrics, accessLog }: VisitsDeps) {
         isTunnel: false,
         hasSent: false,
         isQuiet: () => false,
+        goesTo(server, name) {
+          Object.assign(visit.notes, server);
+          if (name === undefined) return;
+          visit.notes.cluster = name;
+          metrics.open(-1, NO_CLUSTER);
+          metrics.open(1, name);
+        },
         decided(what) {
           if (result !== undefined) return;
           result = what;
-          metrics.decided(what);
+          metrics.decided(what, clusterOf(visit));
         },
         over() {
           if (!openVisits.delete(visit)) return;
           visit.decided("client-gone");
-          metrics.open(-1);
+          metrics.open(-1, clusterOf(visit));
           abort.abort();
           const seconds = (clock.monotonicMs() - startedMs) / 1_000;
           const { bytes, delay, ...notes } = visit.notes;
@@ -75,7 +88,7 @@ export function createVisits({ clock, metrics, accessLog }: VisitsDeps) {
         },
       };
       openVisits.add(visit);
-      metrics.open(1);
+      metrics.open(1, NO_CLUSTER);
       return visit;
     },
     get open(): number {
@@ -90,26 +103,5 @@ export function createVisits({ clock, metrics, accessLog }: VisitsDeps) {
         if (openVisits.size > 0) await sleep(clock, LOOK_MS);
       }
     },
-  };
-}
-
-export type EgressMetrics = ReturnType<typeof createEgressMetrics>;
-
-export function createEgressMetrics(registry: Registry) {
-  const registers = [registry];
-  const total = new Counter({
-    name: "ctrlmesh_proxy_egress_total",
-    help: "Requests to other servers, by what came of them.",
-    labelNames: ["result"],
-    registers,
-  });
-  const open = new Gauge({
-    name: "ctrlmesh_proxy_egress_open",
-    help: "Tunnels and requests to other servers that are open now.",
-    registers,
-  });
-  return {
-    decided: (result: EgressResult) => total.inc({ result }),
-    open: (change: 1 | -1) => open.inc(change),
   };
 }

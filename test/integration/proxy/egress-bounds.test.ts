@@ -35,14 +35,14 @@ async function start(
   options: Partial<EgressDeps>,
   drainMs = 0,
 ): Promise<{ server: EgressServer; metric: (line: string) => Promise<boolean> }> {
-  const { policies, registry } = runningPolicies();
+  const { policies, registry, session } = runningPolicies();
   const settings = { egressListen: { host: "127.0.0.1", port: 0 }, egressPrivateAddresses: [], drainMs };
   const server = createEgress(settings, {
     clock: systemClock,
     random: Math.random,
     log: silentLogger(),
     policies,
-    session: { current: {} as never },
+    session,
     dial: dialOf(),
     registry,
     accessLog: { pick: () => undefined },
@@ -81,7 +81,7 @@ describe("the forward proxy", () => {
     await once(socket, "close");
     expect(seen()).toMatch(/^HTTP\/1\.1 200 /);
     await eventually(async () =>
-      expect([await metric('total{result="no-tls"} 1'), await metric("open 0")]).toEqual([true, true]),
+      expect([await metric('total{cluster="",result="no-tls"} 1'), await metric('open{cluster=""} 0')]).toEqual([true, true]),
     );
     await eventually(() => expect(silent.sockets.map(({ destroyed }) => destroyed)).toEqual([true]));
   });
@@ -92,7 +92,10 @@ describe("the forward proxy", () => {
     await eventually(() => expect(seen()).toMatch(/^HTTP\/1\.1 200 /));
     socket.end();
     await eventually(async () =>
-      expect([await metric('total{result="client-gone"} 1'), await metric("open 0")]).toEqual([true, true]),
+      expect([await metric('total{cluster="",result="client-gone"} 1'), await metric('open{cluster=""} 0')]).toEqual([
+        true,
+        true,
+      ]),
     );
   });
 
@@ -103,7 +106,7 @@ describe("the forward proxy", () => {
     socket.write(HELLO);
     await once(socket, "close");
     await eventually(() => expect(silent.sockets.map(({ destroyed }) => destroyed)).toEqual([true]));
-    expect(await metric('total{result="allowed"} 1')).toBe(true);
+    expect(await metric('total{cluster="",result="allowed"} 1')).toBe(true);
   });
 
   it("answers a 504 for a server that says nothing", async () => {
@@ -143,7 +146,7 @@ describe("the forward proxy", () => {
     const { socket } = await sent(server, getFrom(silent.port));
     await eventually(() => expect(silent.sockets).toHaveLength(1));
     socket.destroy();
-    await eventually(async () => expect(await metric("open 0")).toBe(true));
+    await eventually(async () => expect(await metric('open{cluster=""} 0')).toBe(true));
     expect(policies.openBreakers).toEqual([]);
   });
 
@@ -151,9 +154,9 @@ describe("the forward proxy", () => {
     const { server, metric } = await start({ maxOpen: 5 });
     const { socket, seen } = await sent(server, getFrom(silent.port) + getFrom(silent.port) + tunnelTo(silent.port));
     await new Promise((resolve) => socket.once("close", resolve));
-    await eventually(async () => expect(await metric("open 0")).toBe(true));
+    await eventually(async () => expect(await metric('open{cluster=""} 0')).toBe(true));
     expect(seen()).toBe("");
-    expect(await metric('total{result="bad-request"} 1')).toBe(true);
+    expect(await metric('total{cluster="",result="bad-request"} 1')).toBe(true);
   });
 
   it.each(["gzip, chunked", "chunked, gzip"])(
@@ -172,14 +175,14 @@ describe("the forward proxy", () => {
   it("answers a 503 beyond its bound, and serves again when a place is free", async () => {
     const { server, metric } = await start({ maxOpen: 1 });
     const first = await sent(server, getFrom(silent.port));
-    await eventually(async () => expect(await metric("open 1")).toBe(true));
+    await eventually(async () => expect(await metric('open{cluster=""} 1')).toBe(true));
     for (const text of [getFrom(silent.port), tunnelTo(silent.port)]) {
       const { socket, seen } = await sent(server, text);
       await once(socket, "close");
       expect(seen()).toMatch(/^HTTP\/1\.1 503 .*more than 1 requests are open/);
     }
     first.socket.destroy();
-    await eventually(async () => expect(await metric("open 0")).toBe(true));
+    await eventually(async () => expect(await metric('open{cluster=""} 0')).toBe(true));
     const next = await sent(server, tunnelTo(silent.port));
     await eventually(() => expect(next.seen()).toMatch(/^HTTP\/1\.1 200 /));
   });
@@ -191,7 +194,7 @@ describe("the end of the forward proxy", () => {
     const { socket, seen } = await sent(server, tunnelTo(silent.port));
     await eventually(() => silent.sockets.length === 1);
     socket.write(HELLO);
-    await eventually(async () => expect(await metric('total{result="allowed"} 1')).toBe(true));
+    await eventually(async () => expect(await metric('total{cluster="",result="allowed"} 1')).toBe(true));
     let isOver = false;
     const stopped = server.stop().then(() => {
       isOver = true;

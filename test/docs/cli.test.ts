@@ -4,11 +4,13 @@ import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import { EXIT } from "../../src/cli/frame/exit.ts";
 import { COMMANDS } from "../../src/cli/run.ts";
 import { enforced } from "../../src/mesh/ownership/enforced.ts";
-import { explainPage } from "../../src/proxy/debug-pages.ts";
+import { clusterPage, explainPage } from "../../src/proxy/debug-pages.ts";
 import { ownersPage } from "../../src/proxy/owners-page.ts";
 import { condition, type FakeObject, movingApp, movingSlice, startCli } from "../support/cli.ts";
 import { cliOfMesh } from "../support/cli-of-mesh.ts";
 import { readDocument } from "../support/doc-blocks.ts";
+import { createFakeClock } from "../support/fake-clock.ts";
+import { meshClusterOf, movingCluster } from "../support/mesh-cluster.ts";
 import { runningPolicies } from "../support/running-policies.ts";
 import { routes } from "../support/test-routes.ts";
 import { sampleVirtualApp } from "../support/virtual-app.ts";
@@ -21,10 +23,12 @@ const EXAMPLES: readonly (readonly [line: string, cli: ReturnType<typeof startCl
   ["--help", startCli([])],
   ["check", cliOfPausedApp()],
   ["status", startCli([movingApp()])],
+  ["explain owner meshcluster/eu-1", cliWithClusters()],
   ["explain request shop-1 delete deployments.apps/web --in team-b", cliWithSidecar()],
   ["owners -o wide", startCli([movingSlice()])],
   ["diff shop-1", cliWithOldSidecar()],
   ["plan -f edit.yaml", cliWithEdit()],
+  ["plan -f edit.yaml --delete-cluster ap-1", cliWithClusters()],
 ];
 
 it("shows what the commands print", async () => {
@@ -88,6 +92,28 @@ function cliWithEdit() {
   const stored = { ...dividedBy("^canary-"), status: { subsets: [{ name: "default", namespaces: 3, readyPods: 2, pods: 2 }] } };
   const cli = startCli([...namespaces, stored as unknown as FakeObject]);
   cli.files.set("edit.yaml", JSON.stringify(dividedBy("^(canary-|team-[ab])")));
+  return cli;
+}
+
+/** The subset v2 owns the clusters in Europe, and gets one of them. */
+function cliWithClusters() {
+  const clusterSelector = { matchLabels: { region: "eu" } };
+  const app = sampleVirtualApp({ route: { subRules: [{ name: "canary-eu", match: [{ clusterSelector }] }] } });
+  const status = movingCluster("v2", "shop-1", new Date(createFakeClock().now() - 41_000).toISOString());
+  const metadata = { namespace: "ops", name: "shop-0", labels: { [INJECTED_LABEL]: "shop" } };
+  const cli = startCli([
+    app as unknown as FakeObject,
+    { apiVersion: "v1", kind: "Pod", metadata, status: { phase: "Running" } } as unknown as FakeObject,
+    { ...meshClusterOf("eu-1", "eu"), status } as FakeObject,
+    meshClusterOf("us-1", "us"),
+    meshClusterOf("ap-1", "ap"),
+  ]);
+  const clusters = [{ name: "eu-1", servers: ["eu-1.example:6443"], drainMs: 60_000, owner: "v2", isFenced: true as const }];
+  const current = enforced(routes(17, {}, { subset: "v2", app: { namespace: "ops", name: "shop" }, clusters }));
+  const home = { leftMs: () => 1, authorization: "Bearer x" };
+  const deps = { session: { current }, gate: { closedFor: undefined }, home };
+  cli.sidecars.set("shop-0", { "/debug/owner": (query) => clusterPage(query, deps) });
+  cli.files.set("edit.yaml", JSON.stringify(meshClusterOf("us-1", "eu")));
   return cli;
 }
 

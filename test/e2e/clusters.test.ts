@@ -1,16 +1,20 @@
 // Other clusters, each with one writer: three real control planes, of which two are divided between the subsets of an operator at the
 // first one. The pods have the same credentials for the two, which outlive every pod. The audit logs of the two decide.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { MESH_CLUSTERS } from "../../src/api/resources.ts";
 import { type ClusterWriter, clusterWrites, prepareCluster, startClusterWriter, turnsOf } from "../support/cluster-writer.ts";
+import { ctrlmesh, forwardingKubectl } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { allowSecrets } from "../support/multicluster-operator.ts";
 import { createProbe } from "../support/probe.ts";
-import { describeWithKube } from "../support/requirements.ts";
+import { describeWithKube, itWithProgram } from "../support/requirements.ts";
 
 const NAMESPACE = "foo-system";
 const SUBSETS = { "foo-0": "", "foo-1": "", "canary-0": "v2" };
@@ -24,6 +28,7 @@ describeWithKube("other clusters", () => {
   const pods = new Map<string, MeshPod>();
   const writers = new Map<string, ClusterWriter>();
 
+  const wrapped = mkdtempSync(join(tmpdir(), "ctrlmesh-clusters-"));
   const last = (pod: string) => writers.get(pod)?.last;
   const addPod = async (name: string, version: string) => {
     const pod = await mesh.addPod({ name, labels: { version }, egress: true });
@@ -75,6 +80,7 @@ describeWithKube("other clusters", () => {
     for (const writer of writers.values()) await writer.stop();
     await mesh?.stop();
     for (const kube of [home, ...Object.values(clusters ?? {})]) await kube?.stop();
+    rmSync(wrapped, { recursive: true, force: true });
   });
 
   it("are open to every pod as long as no rule names them, and the status says so", async () => {
@@ -106,6 +112,29 @@ describeWithKube("other clusters", () => {
     const later = writes.map(({ receivedMs }) => receivedMs).filter((ms) => ms > lastMs - 500);
     const pauses = later.slice(1).map((ms, at) => ms - (later[at] ?? 0));
     expect(Math.max(...pauses)).toBeGreaterThan(DRAIN_SECONDS * 1_000 - 200);
+  });
+
+  itWithProgram("kubectl", "are shown by ctrlmesh: their owners, why, and what a connection of a pod gets", async () => {
+    forwardingKubectl(wrapped, [...pods.values()]);
+    const run = (...args: string[]) =>
+      ctrlmesh(home.kubeconfig, [...args, "-n", NAMESPACE], { PATH: `${wrapped}:${process.env.PATH}` });
+    const owner = await run("explain", "owner", "meshcluster/eu");
+    expect(owner.stdout).toMatch(/foo-0 +default +\d+ +subset "v2" +CLUSTER_NOT_OWNED\n/);
+    expect(owner.stdout).toMatch(/canary-0 +v2 +\d+ +subset "v2" +open\n/);
+    expect(owner.stdout).toMatch(/v2 +yes +clusters has eu\n/);
+    expect(await run("explain", "request", "canary-0", "connect", clusters.eu.server)).toMatchObject({ code: 0 });
+    const refused = await run("explain", "request", "foo-0", "CONNECT", clusters.eu.server);
+    expect(refused).toMatchObject({ code: 2, stdout: expect.stringContaining('cluster "eu" belongs to subset "v2"') });
+    await eventually(async () => expect((await run("owners")).stdout).toMatch(/\(cluster eu\) +v2 +Owned/));
+    expect((await run("diff", "foo-0")).stdout).not.toContain("(cluster");
+    expect((await run("status")).stdout).toContain("2 other clusters, each with one writer\n");
+    const edit = join(wrapped, "edit.yaml");
+    writeFileSync(edit, demoVirtualApp());
+    expect(await run("plan", "-f", edit)).toMatchObject({
+      code: 2,
+      stdout: expect.stringContaining("every pod will be able to write to: eu, us\n"),
+    });
+    expect((await run("plan", "--delete-cluster", "eu")).stdout).toContain("clusters v2 -> every pod  1  eu\n");
   });
 
   it("move without two writers", async () => {

@@ -14,7 +14,7 @@ export interface ClusterMove {
   readonly to: string;
   /** host:port of each server that gets another owner; absent: all of the cluster. */
   readonly servers?: readonly string[];
-  /** For how long no pod can write to the cluster, at most. Absent: pods go on writing. */
+  /** For how long no pod can write to the cluster, at most, if all pods have egress. Absent: pods go on writing. */
   readonly drainSeconds?: number;
 }
 
@@ -83,7 +83,9 @@ export function clusterNotes(moves: readonly ClusterMove[]): string[] {
   const names = [...new Set(closed.map(({ cluster }) => cluster))];
   return [
     ...(opened.length === 0 ? [] : [`every pod will be able to write to: ${opened.join(", ")}`]),
-    ...(names.length === 0 ? [] : [`no pod can write there for up to ${longest} s (drainSeconds): ${names.join(", ")}`]),
+    ...(names.length === 0
+      ? []
+      : [`no pod can write there for up to ${longest} s (drainSeconds), longer if a pod has no egress: ${names.join(", ")}`]),
   ];
 }
 

@@ -30,7 +30,7 @@ describe("plan of an edit that gives a cluster to another subset", () => {
       stdout: `VirtualApp ops/shop: 2 of 2 clusters get other owners
   clusters v2 -> default  1  eu-1
   clusters default -> v2  1  us-1
-  no pod can write there for up to 60 s (drainSeconds): eu-1, us-1
+  no pod can write there for up to 60 s (drainSeconds), longer if a pod has no egress: eu-1, us-1
 `,
     });
   });
@@ -47,7 +47,9 @@ describe("plan of an edit that gives a cluster to another subset", () => {
   it("closes all clusters at the first rule, and opens them at the last", async () => {
     const first = await plan([givesTo("eu")], [...CLUSTERS, stored(NO_CLUSTER)]);
     expect(first.stdout).toContain("clusters every pod -> v2       1  eu-1\n");
-    expect(first.stdout).toContain("no pod can write there for up to 60 s (drainSeconds): eu-1, us-1\n");
+    expect(first.stdout).toContain(
+      "no pod can write there for up to 60 s (drainSeconds), longer if a pod has no egress: eu-1, us-1\n",
+    );
     const last = await plan([NO_CLUSTER], [...CLUSTERS, stored(givesTo("eu"))]);
     expect(last).toMatchObject({ code: EXIT.findings });
     expect(last.stdout).toContain("every pod will be able to write to: eu-1, us-1\n");
@@ -70,7 +72,7 @@ describe("plan of an edit of MeshClusters", () => {
   it("says who gets a new cluster, and one with a new label", async () => {
     const added = await plan([cluster("eu-2", "eu", { drainSeconds: 5 })], [...CLUSTERS, app]);
     expect(added.stdout).toContain("1 of 3 clusters gets another owner\n  clusters every pod -> v2  1  eu-2\n");
-    expect(added.stdout).toContain("for up to 5 s (drainSeconds): eu-2\n");
+    expect(added.stdout).toContain("for up to 5 s (drainSeconds), longer if a pod has no egress: eu-2\n");
     const relabelled = await plan([cluster("us-1", "eu")], [...CLUSTERS, app]);
     expect(relabelled).toMatchObject({ code: EXIT.findings, stdout: expect.stringContaining("clusters default -> v2  1  us-1") });
   });
@@ -132,10 +134,20 @@ describe("plan of an edit of a root", () => {
     expect(stdout).toMatch(/^ {2}clusters shop-[12]-normal -> shop-3-normal {2}/m);
   });
 
+  it("says that clusters are open to every pod once the family is switched off", async () => {
+    const before = { ...root(2), status } as unknown as FakeObject;
+    const off = sampleShardingRoot({ clusterSelector: {}, disable: true, auto: { shardingSize: 2, everyShardReplicas: 2 } });
+    const { code, stdout } = await plan([off], [...known, before]);
+    expect(code).toBe(EXIT.findings);
+    expect(stdout).toContain("every pod will be able to write to: a, b, c, d, e, f\n");
+  });
+
   it("says which clusters the first selector of clusters closes", async () => {
     const before = { ...sampleShardingRoot(), status } as unknown as FakeObject;
     const { stdout } = await plan([sampleShardingRoot({ clusterSelector: {} })], [...known, before]);
     expect(stdout).toContain("clusters every pod -> shop-1-normal");
-    expect(stdout).toContain("no pod can write there for up to 60 s (drainSeconds): a, b, c, d, e, f\n");
+    expect(stdout).toContain(
+      "no pod can write there for up to 60 s (drainSeconds), longer if a pod has no egress: a, b, c, d, e, f\n",
+    );
   });
 });

@@ -66,6 +66,15 @@ describe("plan of an edit that gives a cluster to another subset", () => {
   });
 });
 
+it("plan says that a limit of moves holds namespaces back, and not clusters", async () => {
+  const match = [{ namespaceRegex: "^team-" }, { clusterSelector: { matchLabels: { region: "us" } } }];
+  const file = sampleVirtualApp({ route: { subRules: [{ name: "canary-eu", match }], maxMovingPercent: 10 } });
+  const team = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
+  const { stdout } = await plan([file], [team, ...CLUSTERS, stored(givesTo("eu"))]);
+  expect(stdout).toContain("1 of 1 namespace moves, 2 of 2 clusters get other owners\n");
+  expect(stdout).toContain("is above spec.route.maxMovingPercent (10): no namespace moves until: ctrlmesh confirm shop -n ops\n");
+});
+
 describe("plan of an edit of MeshClusters", () => {
   const app = stored(givesTo("eu"));
 

@@ -1,20 +1,17 @@
 // What edits of apps and of the labels of namespaces move, computed from the objects that the cluster has and with the
 // code by which the manager judges edits. Pure. Invariant: objects of one app are judged together, since users edit
 // the configs of a family in one file.
-import type { AppStatus } from "../../api/app-status.ts";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { formatProblem } from "../../api/problems.ts";
-import { fieldAt } from "../../api/rule.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { App, EditVerdict, Source, SourceObject } from "../../manager/apps/app.ts";
 import { type NamespaceFacts, namespaceFacts, type RouteSpec } from "../../manager/apps/compile/route-spec.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
-import { readStatus } from "../apps/read-status.ts";
-import { counted, shellLine } from "../frame/output.ts";
 import { acceptedIn, type ClusterEdits, editedClusters, type PlannedCluster } from "./edited-clusters.ts";
-import { type ClusterMove, type ClusterMoves, clusterNotes, movedClusters, movesWhilePaused } from "./moved-clusters.ts";
+import { type ClusterMove, type ClusterMoves, movedClusters, movesWhilePaused } from "./moved-clusters.ts";
 import { type Move, movedNamespaces } from "./moved-namespaces.ts";
+import { notesOf } from "./plan-notes.ts";
 import { applied, isSameObject } from "./stored-object.ts";
 
 /** What the cluster has now. */
@@ -199,56 +196,4 @@ function routesOf(before: App | undefined, after: App | undefined, verdicts: rea
   const estimates = verdicts.flatMap(({ reroute }) => (reroute?.isEstimate === true ? [reroute] : []));
   const [first, last]: (RouteSpec | undefined)[] = [estimates[0]?.before, estimates.at(-1)?.after];
   return { before: first ?? old.route(), after: last ?? next.route() };
-}
-
-function notesOf(
-  before: App | undefined,
-  after: App | undefined,
-  { moves, total, clusterMoves }: Omit<PlannedApp, "notes">,
-): string[] {
-  const spec = after?.spec;
-  if (after === undefined || spec === undefined) return [];
-  if (before?.spec === undefined)
-    return ["is new to the manager: its namespaces get their owners once all of its pods have a sidecar"];
-  const abroad = clusterNotes(clusterMoves);
-  if (spec.isPaused) return [`is paused by ${after.words.pausedField}: nothing moves until it goes on`, ...abroad];
-  if (moves.length === 0 && clusterMoves.length === 0) return [];
-  const { maxMovingPercent: limit } = spec;
-  const { status: stored } = readStatus(before.object.status);
-  const moving = moves.reduce((sum, { namespaces }) => sum + namespaces.length, 0);
-  const isOver = limit !== undefined && moving * 100 > limit * total;
-  return [
-    ...(isOver
-      ? [`is above ${after.words.maxMovingField} (${limit}): nothing moves until: ${commandFor("confirm", after)}`]
-      : []),
-    ...pauseNotes(before, after),
-    ...abroad,
-    ...(spec.retainsLosses && moves.length > 0 ? [restartText(moves, stored)] : []),
-    ...(isMoving(stored) ? ["a move is running: the plan begins at what the stored spec asks for"] : []),
-  ];
-}
-
-/** `kubectl apply` keeps a field that somebody else has set, and that the file does not name. */
-function pauseNotes(before: App, after: App): string[] {
-  const { pausedField } = after.words;
-  const isNamed = after.objects.some((object) => fieldAt(object, ...pausedField.split(".")) === false);
-  if (before.spec?.isPaused !== true || isNamed) return [];
-  return [
-    `is paused now: if the files that were applied before have no ${pausedField}, it stays, and nothing moves until: ${commandFor("resume", after)}`,
-  ];
-}
-
-function commandFor(command: string, { ref }: App): string {
-  return shellLine(["ctrlmesh", command, ref.name, "-n", ref.namespace]);
-}
-
-function restartText(moves: readonly Move[], status: AppStatus | undefined): string {
-  const losing = [...new Set(moves.map(({ from }) => from))];
-  const pods = (status?.subsets ?? []).filter(({ name }) => losing.includes(subsetDisplayName(name)));
-  const count = pods.reduce((sum, { pods: all = 0 }) => sum + all, 0);
-  return `the pods that lose namespaces are restarted one after the other: ${counted(count, "pod")} of ${losing.join(", ")}`;
-}
-
-function isMoving(status: AppStatus | undefined): boolean {
-  return status?.conditions?.some(({ type, status: value }) => type === "Converged" && value === "False") === true;
 }

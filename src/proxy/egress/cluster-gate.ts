@@ -5,12 +5,11 @@ import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { formatAddress } from "../../base/settings.ts";
-import { accessTo, type ClusterRoute, clusterAt, mayReach, PROOF_MS } from "../../mesh/ownership/clusters.ts";
-import { subsetText } from "../../mesh/ownership/words.ts";
+import { clusterAt, mayReach, PROOF_MS } from "../../mesh/ownership/clusters.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
 import type { HomeProof } from "../home/home-proof.ts";
 import type { ClusterSession } from "../session/session.ts";
-import { EgressError } from "./egress-error.ts";
+import { clusterRefusal } from "./refusals.ts";
 import { createServerUses } from "./server-uses.ts";
 import type { Visit } from "./visits.ts";
 
@@ -76,7 +75,9 @@ export function createClusterGate({ session, home, lock, clock, log }: ClusterGa
     enter({ host, port }: Pick<EgressTarget, "host" | "port">, visit: Visit): (() => boolean) | undefined {
       const server = formatAddress({ host, port });
       const cluster = clusterOf(server);
-      if (cluster !== undefined) admitTo(cluster);
+      const subset = session.current?.snapshot.subset ?? "";
+      const refusal = cluster && clusterRefusal(cluster, { subset, closedFor: lock.closedFor, home });
+      if (refusal !== undefined) throw refusal;
       const passage: Passage = { visit, server, cluster: cluster?.name };
       passages.add(passage);
       uses.begin(server);
@@ -92,22 +93,4 @@ export function createClusterGate({ session, home, lock, clock, log }: ClusterGa
     isCluster: ({ host, port }: Pick<EgressTarget, "host" | "port">): boolean =>
       clusterOf(formatAddress({ host, port })) !== undefined,
   };
-
-  /** @throws EgressError */
-  function admitTo(cluster: ClusterRoute): void {
-    const name = `cluster ${JSON.stringify(cluster.name)}`;
-    const refuse = (result: "not-owned" | "moving" | "unproven", why: string) =>
-      new EgressError(result, `ctrlmesh egress: ${name} ${why}`, result === "not-owned" ? {} : { retryAfterSeconds: 1 });
-    const access = accessTo(cluster, session.current?.snapshot.subset ?? "");
-    if (access === "other-subset") throw refuse("not-owned", `belongs to ${subsetText(cluster.owner)}`);
-    if (access === "moving") throw refuse("moving", "moves to this subset, but a pod of another subset may still write there");
-    if (lock.closedFor !== undefined)
-      throw refuse("moving", `is closed until this pod leads by the lock's new name, ${lock.closedFor}`);
-    if (home.leftMs() > 0) return;
-    const why =
-      home.authorization === undefined
-        ? "is closed: the API server at home has not accepted a token of this pod yet, so first send a request to that API server"
-        : `is closed: the API server at home has not accepted this pod for ${PROOF_MS / 1_000} s, so it may have been removed`;
-    throw refuse("unproven", why);
-  }
 }

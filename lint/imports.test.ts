@@ -38,6 +38,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     server: "apps facts identity",
     labels: "apps context",
     clusters: "apps context",
+    profiles: "apps context facts",
     context: "apps facts server",
     sharding: "apps context facts",
     "virtual-app": "apps",

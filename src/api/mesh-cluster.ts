@@ -20,7 +20,8 @@ export const DEFAULT_DRAIN_SECONDS = 60;
 
 const HTTPS_URL = /^https:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/;
 
-const serverSchema = textUpTo(512)
+/** The URL of an API server. */
+export const clusterServerSchema = textUpTo(512)
   .regex(HTTPS_URL, { error: 'must be a URL as in a kubeconfig, such as "https://eu-1.example.com:6443"' })
   .refine((url) => !HTTPS_URL.test(url) || serverOf(url) !== undefined, { error: "has no valid host and port" });
 
@@ -34,7 +35,7 @@ const discoverySchema = z.strictObject({
 });
 
 const specSchema = z.strictObject({
-  servers: withRules(nonEmptyList(serverSchema, MAX_SERVERS), noDuplicates).describe(
+  servers: withRules(nonEmptyList(clusterServerSchema, MAX_SERVERS), noDuplicates).describe(
     "URLs of the cluster's API server, as in kubeconfigs: each name and each address under which operators reach it. Requests to a server that no MeshCluster lists are not limited. Two URLs with the same host and port are the same server.",
   ),
   clusterID: optional(textUpTo(253)).describe(

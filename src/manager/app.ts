@@ -38,6 +38,7 @@ import { addManagerStateController } from "./manager-state/add.ts";
 import { createManagerMetrics } from "./metrics/metrics.ts";
 import { addPeersController } from "./peers/add.ts";
 import { addPoliciesController, POLICY_KINDS } from "./policies/add.ts";
+import { addProfilesController } from "./profiles/add.ts";
 import { createEvictor } from "./restart/evictor.ts";
 import { addRolloutController } from "./rollout/add.ts";
 import { createProxyJudge } from "./server/judge-proxy.ts";
@@ -258,6 +259,7 @@ function createControllers(
     addPoliciesController({ ...base, pods, events }),
     addPeersController({ ...base, pods }),
     addClustersController({ ...base, plans }),
+    addProfilesController({ ...base, events }),
     addSlicesController({ ...base, events, plans, isOn: config.ownershipSlices }),
   ];
   return { states, all: [...apps, ...others, states, ...trust, ...configurations] };

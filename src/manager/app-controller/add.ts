@@ -9,7 +9,7 @@ import { anyOf, type Controller, changed, controllerOf, generationChanged } from
 import { parseRequest, type Request } from "../../runtime/reconciler.ts";
 import { MUTATING_SELECTOR } from "../admission/configuration/configurations.ts";
 import { createInjectionReady, type InjectionReadyOptions } from "../admission/configuration/injection-ready.ts";
-import type { App, Source } from "../apps/app.ts";
+import { type App, dividesClusters, type Source } from "../apps/app.ts";
 import type { Compile } from "../apps/compile/compiler.ts";
 import { routesChanged } from "../apps/namespace-log.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
@@ -57,7 +57,7 @@ export function addAppController(source: Source, options: AppControllerOptions):
   const mutating = webhooks && informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR);
   const injection = mutating && createInjectionReady({ ...options, ...webhooks, mutating });
 
-  const dividing = (namespace?: string) => refs(appsIn(namespace).filter(({ spec }) => spec?.clusterOwners !== undefined));
+  const dividing = (namespace?: string) => refs(appsIn(namespace).filter(dividesClusters));
 
   // A deleted app is in no list any more. An object may leave one app and join another one.
   const refsOf = (object: KubeObject) => {

@@ -156,6 +156,11 @@ export function isLive({ isEnding }: Pick<App, "isEnding">): boolean {
   return !isEnding;
 }
 
+/** True while the spec gives other clusters to subsets. */
+export function dividesClusters({ spec }: Pick<App, "spec">): boolean {
+  return spec?.clusterOwners !== undefined;
+}
+
 export function endingText({ object }: Pick<App, "object">): string {
   return object.metadata.deletionTimestamp === undefined ? "is disabled" : "is being deleted";
 }

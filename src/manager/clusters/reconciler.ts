@@ -6,7 +6,7 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import type { Reconciler } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
-import type { Apps } from "../apps/app.ts";
+import { type Apps, dividesClusters } from "../apps/app.ts";
 import { plannedClusters } from "../apps/planned-clusters.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
 import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
@@ -42,9 +42,7 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
   return {
     async reconcile({ name: namespace }, signal) {
       // A new leader has no plans yet, and would say that nobody owns the clusters.
-      const isEarly = apps
-        .list(namespace)
-        .some(({ ref, spec }) => spec?.clusterOwners !== undefined && plans.get(ref) === undefined);
+      const isEarly = apps.list(namespace).some((app) => dividesClusters(app) && plans.get(app.ref) === undefined);
       if (isEarly) return { requeueAfterMs: LOOK_AGAIN_MS };
       const { refused } = clusters.of(namespace);
       const byCluster = appsIn(namespace);

@@ -1,0 +1,65 @@
+// What a MeshCluster gets from a ClusterProfile. Pure. Invariant: a profile that cannot be used as a whole gives no spec, so its
+// MeshCluster stays as it is: fewer servers would open the cluster to every pod.
+import { type ClusterProfile, identityOfProfile, type ProfileServer, serversOfProfile } from "../../api/cluster-profile.ts";
+import { clusterServerSchema, MAX_SERVERS, serverOf } from "../../api/mesh-cluster.ts";
+
+export interface ProfileSpec {
+  readonly servers: readonly string[];
+  readonly clusterID?: string | undefined;
+}
+
+export interface ProfileReading {
+  /** Undefined if no MeshCluster can be made from the profile. */
+  readonly spec?: ProfileSpec | undefined;
+  /** What is wrong, for an Event. The reason is one word. */
+  readonly problem?:
+    | { readonly reason: "NoServers" | "ServerNotUsable" | "TooManyServers" | "LabelsTooLong"; readonly message: string }
+    | undefined;
+}
+
+/** The API server limits labels only by the size of the object. Every manager stores those of each MeshCluster. */
+export const MAX_LABEL_CHARS = 16_384;
+/** Of clusterID in a MeshCluster. */
+const MAX_ID_CHARS = 253;
+const SHOWN_FIELDS = 3;
+
+export function readProfile(profile: ClusterProfile): ProfileReading {
+  const labels = JSON.stringify(profile.metadata.labels ?? {});
+  if (labels.length > MAX_LABEL_CHARS) {
+    const message = `its labels have ${labels.length} characters, and a MeshCluster takes at most ${MAX_LABEL_CHARS}`;
+    return { problem: { reason: "LabelsTooLong", message } };
+  }
+  const byServer = new Map<string, string>();
+  const refused: (ProfileServer & { readonly why: string })[] = [];
+  for (const server of serversOfProfile(profile)) {
+    const checked = clusterServerSchema.safeParse(server.value);
+    const host = checked.success ? serverOf(checked.data) : undefined;
+    if (host === undefined) refused.push({ ...server, why: checked.error?.issues[0]?.message ?? "has no valid host and port" });
+    else if (!byServer.has(host)) byServer.set(host, checked.data ?? "");
+  }
+  if (byServer.size > MAX_SERVERS) {
+    const message = `its providers name ${byServer.size} servers in status, and a MeshCluster has at most ${MAX_SERVERS}`;
+    return { problem: { reason: "TooManyServers", message } };
+  }
+  const problem = problemOf(refused, byServer.size);
+  if (byServer.size === 0) return { problem };
+  const clusterID = identityOfProfile(profile);
+  const isIdUsable = clusterID !== undefined && clusterID.length <= MAX_ID_CHARS;
+  return { spec: { servers: [...byServer.values()], ...(isIdUsable && { clusterID }) }, problem };
+}
+
+function problemOf(
+  refused: readonly { readonly field: string; readonly why: string }[],
+  usable: number,
+): ProfileReading["problem"] {
+  const [first] = refused;
+  if (first === undefined) {
+    if (usable > 0) return undefined;
+    const message = "status.accessProviders has no cluster.server, so no MeshCluster can be made or changed";
+    return { reason: "NoServers", message };
+  }
+  const shown = refused.slice(0, SHOWN_FIELDS).map(({ field, why }) => `${field} ${why}`);
+  const more = refused.length > SHOWN_FIELDS ? [`and ${refused.length - SHOWN_FIELDS} more`] : [];
+  const effect = usable > 0 ? "every pod can reach these servers" : "no MeshCluster can be made or changed";
+  return { reason: "ServerNotUsable", message: `${[...shown, ...more].join("; ")}: ${effect}` };
+}

@@ -39,6 +39,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     labels: "apps context",
     clusters: "apps context",
     profiles: "apps context facts",
+    placements: "apps context profiles",
     context: "apps facts server",
     sharding: "apps context facts",
     "virtual-app": "apps",

@@ -37,6 +37,7 @@ import { createLabelStates } from "./labels/label-state.ts";
 import { addManagerStateController } from "./manager-state/add.ts";
 import { createManagerMetrics } from "./metrics/metrics.ts";
 import { addPeersController } from "./peers/add.ts";
+import { addPlacementsController } from "./placements/add.ts";
 import { addPoliciesController, POLICY_KINDS } from "./policies/add.ts";
 import { addProfilesController } from "./profiles/add.ts";
 import { createEvictor } from "./restart/evictor.ts";
@@ -260,6 +261,7 @@ function createControllers(
     addPeersController({ ...base, pods }),
     addClustersController({ ...base, plans }),
     addProfilesController({ ...base, events }),
+    addPlacementsController({ ...base, events, plans }),
     addSlicesController({ ...base, events, plans, isOn: config.ownershipSlices }),
   ];
   return { states, all: [...apps, ...others, states, ...trust, ...configurations] };

@@ -4,10 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { parseAllDocuments } from "yaml";
-import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
+import { parse, parseAllDocuments, stringify } from "yaml";
+import { PLACEMENT_DECISIONS } from "../../src/api/placement-decision.ts";
+import { MESH_CLUSTERS, SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, PODS, SECRETS } from "../../src/kube/client/resources.ts";
 import { type Child, startChild } from "../support/child-process.ts";
+import { applyProfile, installInventory } from "../support/cluster-inventory.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { untilGrown } from "../support/grown-namespace.ts";
@@ -41,7 +43,6 @@ const RARE: Readonly<Record<string, string>> = {
   "get ctrlmesh.kusionstack.io/circuitbreakers": "the same",
   "get ctrlmesh.kusionstack.io/faultinjections": "the same",
   "get ctrlmesh.kruise.io/meshclusters": "the same",
-  "patch ctrlmesh.kruise.io/meshclusters/status": "with a MeshCluster: test/e2e/clusters.test.ts",
   "get ctrlmesh.kruise.io/managerstates": "after another replica was faster",
   "delete ctrlmesh.kruise.io/ownershipslices": "when two slices fit into one, or an app is disabled",
   "get apps/replicasets/scale": "when a workload has fewer pods than before for some seconds",
@@ -181,6 +182,43 @@ describeWithKube("a manager with only the chart's permissions", () => {
     await run("delete", "virtualapp", "test-operator", "-n", namespace, "--timeout=60s");
   }, 120_000);
 
+  it("makes MeshClusters from ClusterProfiles, and publishes who owns them", async () => {
+    const namespace = "fleet";
+    await installInventory(kube);
+    await run("create", "namespace", namespace);
+    const divide = (match: object) => {
+      const app = parse(demoVirtualApp({ name: "fleet-operator", namespace }));
+      app.spec.route.subRules[0].match.push(match);
+      return mesh.apply(stringify(app));
+    };
+    const profile = (server: string) => applyProfile(kube, { namespace, name: "eu", servers: [server] });
+    const shown = async () => {
+      const servers = await run("get", "meshclusters", "-n", namespace, "-o", "jsonpath={.items[*].spec.servers}");
+      return `${servers} ${await run("get", "placementdecisions", "-n", namespace, "-o", "jsonpath={.items[*].metadata.name}")}`;
+    };
+    await divide({ clusters: ["eu"] });
+    await profile("https://eu.example");
+    await eventually(async () => expect(await shown()).toBe('["https://eu.example"] fleet-operator.v2-0'), 60_000);
+    await profile("https://new.example");
+    const [decision, edit] = ["fleet-operator.v2-0", '{"decisions":[]}'];
+    await run("patch", "placementdecision", decision, "-n", namespace, "--type=merge", "-p", edit);
+    await divide({ clusters: ["other"] });
+    await eventually(async () => expect(await shown()).toBe('["https://new.example"] fleet-operator.default-0'), 60_000);
+    await run("patch", "placementdecision", "fleet-operator.default-0", "-n", namespace, "--type=merge", "-p", edit);
+    const clusters = () =>
+      run(
+        "get",
+        "placementdecision",
+        "fleet-operator.default-0",
+        "-n",
+        namespace,
+        "-o",
+        "jsonpath={.decisions[*].clusterProfileRef.name}",
+      );
+    await eventually(async () => expect(await clusters()).toBe("eu"), 30_000);
+    await run("delete", "virtualapp", "fleet-operator", "-n", namespace, "--timeout=60s");
+  }, 240_000);
+
   it("creates the CA, publishes the trust and fills in the webhooks, with the Deployment's own settings", async () => {
     await runner?.stop();
     for (const { stop } of mesh.managers) await stop(5_000);
@@ -237,6 +275,17 @@ describeWithKube("a manager with only the chart's permissions", () => {
       metadata: { ...root, labels: { team: "a" }, annotations: { note: "b" } },
       spec,
     } as never);
+    const own = { namespace: NAMESPACE, name: "own" };
+    const servers = { servers: ["https://own.example"] };
+    await mesh.client.create(MESH_CLUSTERS, { metadata: own, spec: servers } as never);
+    await mesh.client.create(PLACEMENT_DECISIONS, { metadata: own, schedulerName: "other", decisions: [] });
+    const owner = {
+      apiVersion: "multicluster.x-k8s.io/v1alpha1",
+      kind: "ClusterProfile",
+      name: "own",
+      uid: "x",
+      controller: true,
+    };
     const refusals = await withStolenToken(kubeconfig, async (thief) => {
       const merge = (body: object) => ({ type: "merge", body }) as const;
       const app = (body: object) => refusedByPolicy(thief.patch(VIRTUAL_APPS, APP, merge(body)));
@@ -267,6 +316,17 @@ describeWithKube("a manager with only the chart's permissions", () => {
         await refusedByPolicy(thief.delete(SHARDING_CONFIGS, root)),
         await refusedByPolicy(thief.create(SHARDING_CONFIGS, { metadata: { ...root, name: "more" }, spec } as never)),
         await refusedByPolicy(thief.create(SECRETS, secret)),
+        await refusedByPolicy(thief.create(MESH_CLUSTERS, { metadata: { ...own, name: "more" }, spec: servers } as never)),
+        await refusedByPolicy(thief.patch(MESH_CLUSTERS, own, merge({ spec: { servers: ["https://evil.example"] } }))),
+        await refusedByPolicy(thief.patch(MESH_CLUSTERS, own, merge({ metadata: { ownerReferences: [owner] } }))),
+        await refusedByPolicy(
+          thief.patch(
+            PLACEMENT_DECISIONS,
+            own,
+            merge({ metadata: { labels: { "ctrlmesh.kruise.io/app": "x" } }, schedulerName: "ctrlmesh-manager" }),
+          ),
+        ),
+        await refusedByPolicy(thief.delete(PLACEMENT_DECISIONS, own)),
       ];
     });
     const changes = "the manager changes only";
@@ -280,6 +340,8 @@ describeWithKube("a manager with only the chart's permissions", () => {
       `ctrlmesh-manager-apps: ${changes} its own annotations`,
       ...Array(2).fill("ctrlmesh-manager-apps: the manager creates and deletes only the children of a root"),
       "ctrlmesh-manager-names: the manager creates only the Secret ctrlmesh-ca and the Lease ctrlmesh-manager",
+      ...Array(3).fill("ctrlmesh-manager-clusters: the manager writes only MeshClusters that it makes from a ClusterProfile"),
+      ...Array(2).fill("ctrlmesh-manager-clusters: the manager writes only PlacementDecisions of its own"),
     ]);
   });
 

@@ -8,7 +8,7 @@ import { kubectl } from "./kubectl.ts";
 const CRDS = ["clusterprofiles", "placementdecisions"] as const;
 
 async function crdFiles(): Promise<string[]> {
-  const folder = await goModuleFolder("test/operators/cluster-inventory", "sigs.k8s.io/cluster-inventory-api");
+  const folder = await goModuleFolder("test/operators/go-multicluster", "sigs.k8s.io/cluster-inventory-api");
   return CRDS.map((plural) => join(folder, "config/crd/bases", `multicluster.x-k8s.io_${plural}.yaml`));
 }
 
@@ -26,13 +26,15 @@ export interface ProfileContent {
   readonly namespace: string;
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
-  readonly servers: readonly string[];
+  readonly servers?: readonly string[];
+  /** In place of `servers`. */
+  readonly accessProviders?: readonly { readonly name: string; readonly cluster: object }[];
   readonly clusterID?: string;
 }
 
 /** Applies the profile, and then its status, as a cluster manager does. */
 export async function applyProfile({ kubeconfig }: Kube, content: ProfileContent): Promise<void> {
-  const { namespace, name, labels = {}, servers, clusterID } = content;
+  const { namespace, name, labels = {}, servers = [], clusterID } = content;
   const profile = {
     apiVersion: "multicluster.x-k8s.io/v1alpha1",
     kind: "ClusterProfile",
@@ -40,7 +42,8 @@ export async function applyProfile({ kubeconfig }: Kube, content: ProfileContent
     spec: { clusterManager: { name: "test" } },
   };
   await kubectl(kubeconfig, ["apply", "-f", "-"], stringify(profile));
-  const accessProviders = servers.map((server, at) => ({ name: `provider-${at}`, cluster: { server } }));
+  const plain = servers.map((server, at) => ({ name: `provider-${at}`, cluster: { server } }));
+  const { accessProviders = plain } = content;
   const properties = clusterID === undefined ? [] : [{ name: "clusterset.k8s.io/cluster-id", value: clusterID }];
   const patch = JSON.stringify({ status: { accessProviders, properties } });
   await kubectl(kubeconfig, [

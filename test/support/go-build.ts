@@ -31,8 +31,6 @@ const NIGHTLY_PROGRAMS = ["test/operators/go-multicluster"] as const;
 const FOREIGN_PACKAGES = {
   "test/operators/prometheus-operator": "github.com/prometheus-operator/prometheus-operator/cmd/operator",
 } as const;
-/** Modules from which tests take files, and build nothing. */
-const FILES_ONLY = ["test/operators/cluster-inventory"] as const;
 export type GoProgram = (typeof GO_PROGRAMS)[number] | (typeof NIGHTLY_PROGRAMS)[number] | keyof typeof FOREIGN_PACKAGES;
 
 /** Build, vet and test use the same flags, since with other flags Go compiles all of Kubernetes again. */
@@ -83,7 +81,7 @@ export async function buildGoPackage(goPackage: GoPackage): Promise<string> {
 }
 
 /** The folder of another module that the program requires, in Go's module cache. @throws Error if it cannot be downloaded */
-export async function goModuleFolder(program: GoProgram | (typeof FILES_ONLY)[number], module: string): Promise<string> {
+export async function goModuleFolder(program: GoProgram, module: string): Promise<string> {
   const { stdout } = await run("go", ["mod", "download", "-json", module], {
     cwd: join(ROOT, program),
     timeout: BUILD_TIMEOUT_MS,

@@ -1,5 +1,7 @@
-// An operator on multicluster-runtime in a pod: its process, which restarts like a container, and its kubeconfigs of the other clusters.
-// Each pod has Secrets of its own, since on loopback client-go takes the forward proxy only from a kubeconfig's proxy-url.
+// An operator on multicluster-runtime in a pod: its process, which restarts like a container, and its access to the other clusters.
+// Each pod has Secrets, or access providers, of its own, since on loopback client-go takes the forward proxy only from a kubeconfig's proxy-url.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { stringify } from "yaml";
 import { startChild } from "./child-process.ts";
 import { goProgram } from "./go-build.ts";
@@ -11,12 +13,17 @@ import { type Supervised, supervise } from "./supervised.ts";
 export const WRITE_LABEL = { "multicluster.ctrlmesh.io/write": "true" } as const;
 
 /** Lets the operators read the Secrets of their namespace. */
-export async function allowSecrets({ appNamespace: namespace, apply }: Mesh): Promise<void> {
+export function allowSecrets(mesh: Mesh): Promise<void> {
+  return allowReading(mesh, "", "secrets");
+}
+
+/** Lets the operators read the objects of a kind in their namespace. */
+export async function allowReading({ appNamespace: namespace, apply }: Mesh, group: string, resource: string): Promise<void> {
   const apiVersion = "rbac.authorization.k8s.io/v1";
-  const metadata = { namespace, name: "read-secrets" };
-  const rules = [{ apiGroups: [""], resources: ["secrets"], verbs: ["get", "list", "watch"] }];
+  const metadata = { namespace, name: `read-${resource}` };
+  const rules = [{ apiGroups: [group], resources: [resource], verbs: ["get", "list", "watch"] }];
   await apply(stringify({ apiVersion, kind: "Role", metadata, rules }));
-  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "read-secrets" };
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: metadata.name };
   const subjects = [{ kind: "ServiceAccount", name: "foo-operator", namespace }];
   await apply(stringify({ apiVersion, kind: "RoleBinding", metadata, roleRef, subjects }));
 }
@@ -33,6 +40,42 @@ export async function startMulticlusterOperator(
     const stringData = { kubeconfig: kubeconfigThrough(pod, kube) };
     await mesh.apply(stringify({ apiVersion: "v1", kind: "Secret", metadata, stringData }));
   }
+  return startOperator(mesh, pod, `--secret-label=${label}`);
+}
+
+/**
+ * The same with the clusters from ClusterProfiles, which must have the providers of `accessProviderOf`.
+ * @param dir for the file with its access providers, and for the credentials
+ */
+export function startInventoryOperator(
+  mesh: Mesh,
+  pod: MeshPod,
+  clusters: Readonly<Record<string, Kube>>,
+  dir: string,
+): Promise<Supervised> {
+  const providers = Object.entries(clusters).map(([cluster, { token }]) => {
+    const credentials = join(dir, `${pod.name}-${cluster}.json`);
+    const apiVersion = "client.authentication.k8s.io/v1";
+    writeFileSync(credentials, JSON.stringify({ apiVersion, kind: "ExecCredential", status: { token } }));
+    const execConfig = { apiVersion, command: "cat", args: [credentials] };
+    return { name: accessProviderOf(pod, cluster), execConfig };
+  });
+  const accessFile = join(dir, `${pod.name}-access.json`);
+  writeFileSync(accessFile, JSON.stringify({ providers }));
+  return startOperator(mesh, pod, `--access-file=${accessFile}`);
+}
+
+/** Each pod has access providers of its own, as it has Secrets of its own. */
+export function accessProviderOf({ name }: MeshPod, cluster: string): string {
+  return `${name}-${cluster}`;
+}
+
+/** The cluster of a kubeconfig, or of a ClusterProfile's provider, that is reached through the pod's sidecar. */
+export function clusterThrough({ egressUrl }: MeshPod, { server, caPem }: Kube) {
+  return { server, "certificate-authority-data": Buffer.from(caPem).toString("base64"), "proxy-url": egressUrl };
+}
+
+async function startOperator(mesh: Mesh, pod: MeshPod, ...args: readonly string[]): Promise<Supervised> {
   const command = await goProgram("test/operators/go-multicluster");
   const env = {
     KUBECONFIG: pod.kubeconfig,
@@ -42,14 +85,14 @@ export async function startMulticlusterOperator(
     HTTPS_PROXY: pod.egressUrl,
     NO_PROXY: new URL(pod.proxyUrl).hostname,
   };
-  const args = [`--secret-label=${label}`];
   return supervise({
     launch: () => startChild({ name: `operator ${pod.name}`, command, args, env, readyLine: false }),
   });
 }
 
-function kubeconfigThrough({ egressUrl }: MeshPod, { server, caPem, token }: Kube): string {
-  const cluster = { server, "certificate-authority-data": Buffer.from(caPem).toString("base64"), "proxy-url": egressUrl };
+function kubeconfigThrough(pod: MeshPod, kube: Kube): string {
+  const cluster = clusterThrough(pod, kube);
+  const { token } = kube;
   return stringify({
     apiVersion: "v1",
     kind: "Config",

@@ -70,7 +70,7 @@ const statusSchema = z.object({
     "Pods that may still send requests to the cluster though they do not own it.",
   ),
   conditions: optional(conditionsSchema).describe(
-    "Ready: True if the others are True, or if interception is None and no pod finds a cluster of another subset. Identified: no older MeshCluster of the namespace has one of its servers or its clusterID. Enforced: only pods of the owner can write to the cluster through the mesh.",
+    "Ready: True if Identified and Enforced are True, or if interception is None and no pod finds a cluster of another subset. Identified: no older MeshCluster of the namespace has one of its servers or its clusterID. Enforced: only pods of the owner can write to the cluster through the mesh. Reachable, without effect on Ready: False if a pod of the owner could not connect when it last tried.",
   ),
 });
 

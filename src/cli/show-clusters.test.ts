@@ -108,11 +108,11 @@ describe("/debug/owner of another cluster", () => {
 describe("status", () => {
   it("counts the other clusters of an app, and shows those that wait for a pod", async () => {
     const { stdout } = await startCli([movingApp(), moving, settled]).run("status");
-    expect(stdout).toContain(`  2 other clusters, 1 not ready:
+    expect(stdout).toContain(`  2 other clusters, 1 with a problem:
     eu-1 of v2: Enforced is False (Moving) for 41s: shop: pod shop-1 has not given up the cluster yet; subset "v2" waits for the cluster
     what helps: docs/tasks/divide-clusters.md#while-a-cluster-moves
 `);
-    expect((await startCli([movingApp(), settled]).run("status")).stdout).toContain("  1 other cluster, each with one writer\n");
+    expect((await startCli([movingApp(), settled]).run("status")).stdout).toContain("  1 other cluster, each with one owner\n");
     expect((await startCli([movingApp(), meshClusterOf("eu-1", "eu")]).run("status")).stdout).not.toContain("other cluster");
   });
 

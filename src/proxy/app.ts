@@ -12,6 +12,7 @@ import { podUri } from "../base/pem.ts";
 import type { ProcessContext } from "../base/process-context.ts";
 import { formatAddress, localAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
+import type { ClusterReportMessage } from "../mesh/contract/messages.ts";
 import type { ProxyConfig } from "./config.ts";
 import { debugPages } from "./debug-pages.ts";
 import { createClusterGate } from "./egress/cluster-gate.ts";
@@ -80,7 +81,8 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
   const home = config.egressListen && createHomeProof(config.podUid, clock);
   const outbound = createOutbound(config, { ...deps, policies, accessLog, home });
   const clusters = home && createClusterGate({ session, home, lock: outbound.gate, clock, log });
-  const egress = createEgress(config, { session, policies, clusters, accessLog, registry, clock, random, log });
+  const reach = { session, clock, report: (seen: ClusterReportMessage) => session.report("clusters", seen) };
+  const egress = createEgress(config, { session, reach, policies, clusters, accessLog, registry, clock, random, log });
   const keeper = home && createProofKeeper({ home, send: outbound.apiServer.send, isNeeded: () => ownsCluster(session), clock });
   const reviews = createReviews(config, {
     session,

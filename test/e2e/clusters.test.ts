@@ -94,7 +94,12 @@ describeWithKube("other clusters", () => {
       ["ap", "eu", "us"],
       ["ap", "eu", "us"],
     ]);
-    expect(await conditionsOf("eu")).toEqual({ Ready: "NotDivided", Identified: "Unique", Enforced: "NotDivided" });
+    expect(await conditionsOf("eu")).toEqual({
+      Ready: "NotDivided",
+      Identified: "Unique",
+      Enforced: "NotDivided",
+      Reachable: "NotDivided",
+    });
   });
 
   it("have one writer each once a rule gives one of them to a subset", async () => {
@@ -105,7 +110,12 @@ describeWithKube("other clusters", () => {
       expect(last("foo-0")).toMatchObject({ us: "200", eu: expect.stringContaining("403") });
     }, 30_000);
     expect([await foundBy("foo-0"), await foundBy("canary-0")]).toEqual([["ap", "us"], ["eu"]]);
-    expect(await conditionsOf("ap")).toEqual({ Ready: "NotIntercepted", Identified: "Unique", Enforced: "NotIntercepted" });
+    expect(await conditionsOf("ap")).toEqual({
+      Ready: "NotIntercepted",
+      Identified: "Unique",
+      Enforced: "NotIntercepted",
+      Reachable: "NotIntercepted",
+    });
     // The new owner's tunnels are cut too, until the pod that does not own the cluster has no request left there.
     const writes = clusterWrites(clusters.eu);
     const lastMs = Math.max(...writes.filter(({ pod }) => pod === "foo-0").map(({ answeredMs }) => answeredMs));
@@ -127,7 +137,7 @@ describeWithKube("other clusters", () => {
     expect(refused).toMatchObject({ code: 2, stdout: expect.stringContaining('cluster "eu" belongs to subset "v2"') });
     await eventually(async () => expect((await run("owners")).stdout).toMatch(/\(cluster eu\) +v2 +Owned/));
     expect((await run("diff", "foo-0")).stdout).not.toContain("(cluster");
-    expect((await run("status")).stdout).toContain("2 other clusters, each with one writer\n");
+    expect((await run("status")).stdout).toContain("3 other clusters, each with one owner\n");
     const edit = join(wrapped, "edit.yaml");
     writeFileSync(edit, demoVirtualApp());
     expect(await run("plan", "-f", edit)).toMatchObject({

@@ -57,6 +57,12 @@ describeWithKube("an operator on multicluster-runtime", () => {
   };
   const turnsSince = (name: Cluster, sinceMs: number) => turnsOf(writesSince(name, sinceMs), SUBSETS);
   const oneWriter = (subset: Subset) => ({ turns: [subset], overlaps: [] });
+  const reachable = async (name: Cluster) => {
+    const { status } = await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name });
+    return status?.conditions
+      ?.flatMap(({ type, reason, message }) => (type === "Reachable" ? `${reason} ${message}` : []))
+      .join();
+  };
   const isDivided = async (name: Cluster) => {
     const { status } = await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name });
     return status?.conditions?.some(({ type, reason }) => type === "Ready" && reason === "OneOwner") ?? false;
@@ -167,10 +173,15 @@ describeWithKube("an operator on multicluster-runtime", () => {
       const sinceMs = Date.now();
       await clusters.eu.crash();
       await progress("us", "");
+      await eventually(
+        async () => expect(await reachable("eu")).toMatch(/^Unreachable .*canary-0.*connect ECONNREFUSED/),
+        30_000,
+      );
       const aloneMs = Date.now();
       await clusters.eu.restart();
       await progress("eu", "v2");
       await progress("us", "");
+      await eventually(async () => expect(await reachable("eu")).toMatch(/^NoFailures/), 10_000);
       expect(turnsSince("eu", aloneMs)).toEqual(oneWriter("v2"));
       expect(turnsSince("us", sinceMs)).toEqual(oneWriter(""));
     },

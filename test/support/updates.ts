@@ -8,7 +8,7 @@ import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { PolicySet } from "../../src/policy/policy.ts";
 
 /** The capabilities of the present proxy. */
-export const CAPABILITIES = ["type:routes", "freeze", "routes-delta", "type:policy", "type:budget"];
+export const CAPABILITIES = ["type:routes", "freeze", "cluster-objects", "routes-delta", "type:policy", "type:budget"];
 
 /** The whole snapshot. */
 export function wholeUpdate(snapshot: Snapshot, nonce: number, spoil: Partial<ResourceMessage> = {}): UpdateMessage {

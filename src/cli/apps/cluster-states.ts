@@ -43,7 +43,7 @@ export function brokenConditions({ conditions }: Pick<ClusterState, "conditions"
   return conditions.filter(({ type, status }) => type !== "Ready" && status === "False");
 }
 
-/** How many clusters an app divides, and each that has not one writer. */
+/** How many clusters an app divides, and each that has not one writer or cannot be reached. */
 export function clusterLines(app: string, own: readonly ClusterState[], nowMs: number): string[] {
   if (own.length === 0) return [];
   const waiting = own.filter((state) => brokenConditions(state).length > 0);
@@ -51,7 +51,7 @@ export function clusterLines(app: string, own: readonly ClusterState[], nowMs: n
     conditionLines(state, nowMs).map((line) => `    ${state.name} of ${ownerIn(state, app)}: ${line}`),
   );
   return [
-    `  ${counted(own.length, "other cluster")}, ${waiting.length === 0 ? "each with one writer" : `${waiting.length} not ready:`}`,
+    `  ${counted(own.length, "other cluster")}, ${waiting.length === 0 ? "each with one owner" : `${waiting.length} with a problem:`}`,
     ...lines,
     ...(lines.length === 0 ? [] : ["    what helps: docs/tasks/divide-clusters.md#while-a-cluster-moves"]),
   ];

@@ -26,7 +26,7 @@ export const CLUSTERS: Check = {
             ({ reason, lastTransitionTime }) => reason !== "Moving" || nowMs - Date.parse(lastTransitionTime) > LONG_MOVE_MS,
           )
           .map(({ type, reason, message }) => {
-            const found = reason === "Moving" ? foundWarning : foundError;
+            const found = reason === "Moving" || type === "Reachable" ? foundWarning : foundError;
             return found(`${type} is False (${reason}): ${message}`, DOCS, about);
           }),
       ];

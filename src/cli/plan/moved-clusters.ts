@@ -14,6 +14,8 @@ export interface ClusterMove {
   readonly to: string;
   /** host:port of each server that gets another owner; absent: all of the cluster. */
   readonly servers?: readonly string[];
+  /** Every pod can write there afterwards, and could not before. */
+  readonly opens?: true;
   /** For how long no pod can write to the cluster, at most, if all pods have egress. Absent: pods go on writing. */
   readonly drainSeconds?: number;
 }
@@ -37,17 +39,19 @@ export function movedClusters(before: Side, after: Side): ClusterMoves {
   const clusterOf = (server: string) => (next.get(server) ?? old.get(server))?.name ?? "";
   const ofCluster = Map.groupBy(servers, clusterOf);
   const moves = [...ofCluster].flatMap(([cluster, all]) => {
-    const byOwners = Map.groupBy(all, (server) => `${ownerIn(old, server)}\n${ownerIn(next, server)}`);
+    const ownersOf = (server: string) => [ownerIn(old, next, server), ownerIn(next, old, server)] as const;
+    const byOwners = Map.groupBy(all, (server) => ownersOf(server).join("\n"));
     return [...byOwners.values()].flatMap(([first = "", ...others]): ClusterMove[] => {
-      const [from, to] = [ownerIn(old, first), ownerIn(next, first)];
+      const [from, to] = ownersOf(first);
       if (from === to) return [];
-      const drainMs = next.get(first)?.drainMs;
+      const drainMs = isOpen(next, first) ? undefined : next.get(first)?.drainMs;
       return [
         {
           cluster,
           from,
           to,
           ...(others.length + 1 < all.length && { servers: [first, ...others] }),
+          ...(isOpen(next, first) && !isOpen(old, first) && { opens: true as const }),
           ...(drainMs !== undefined && { drainSeconds: drainMs / 1_000 }),
         },
       ];
@@ -61,9 +65,17 @@ function routesByServer({ ownersOf, accepted }: Side): ReadonlyMap<string, Clust
   return new Map(routes.flatMap((route) => route.servers.map((server) => [server, route] as const)));
 }
 
-function ownerIn(routes: ReadonlyMap<string, ClusterRoute>, server: string): string {
+type Routes = ReadonlyMap<string, ClusterRoute>;
+
+function isOpen(routes: Routes, server: string): boolean {
   const route = routes.get(server);
-  return route === undefined ? EVERY_POD : subsetDisplayName(route.owner);
+  return route === undefined || route.isOpen === true;
+}
+
+/** Of a server that every pod can reach in both, it is the owner who finds the cluster; otherwise who can write there. */
+function ownerIn(routes: Routes, others: Routes, server: string): string {
+  const route = routes.get(server);
+  return route === undefined || (route.isOpen && !isOpen(others, server)) ? EVERY_POD : subsetDisplayName(route.owner);
 }
 
 /**
@@ -77,7 +89,7 @@ export function movesWhilePaused(moves: readonly ClusterMove[], subsets: readonl
 
 /** What the moves mean for the pods, as notes. */
 export function clusterNotes(moves: readonly ClusterMove[]): string[] {
-  const opened = moves.filter(({ to }) => to === EVERY_POD).map(clusterText);
+  const opened = moves.filter(({ opens }) => opens).map(clusterText);
   const closed = moves.filter(({ drainSeconds }) => drainSeconds !== undefined);
   const longest = Math.max(...closed.map(({ drainSeconds = 0 }) => drainSeconds));
   const names = [...new Set(closed.map(({ cluster }) => cluster))];

@@ -8,7 +8,7 @@ import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { formatPlacement } from "../../manager/sharding/stored-placement.ts";
 import { EXIT } from "../frame/exit.ts";
 
-const CLUSTERS = [cluster("eu-1", "eu"), cluster("us-1", "us")];
+const CLUSTERS = [cluster("eu-1", "eu"), cluster("us-1", "us")] as const;
 const givesTo = (region: string, route: object = {}) =>
   sampleVirtualApp({
     route: { subRules: [{ name: "canary-eu", match: [{ clusterSelector: { matchLabels: { region } } }] }], ...route },
@@ -104,6 +104,18 @@ describe("plan of an edit of MeshClusters", () => {
       code: EXIT.failed,
       stderr: expect.stringContaining("there is no MeshCluster eu-9 in namespace ops"),
     });
+  });
+
+  it("says what interception means: with None every pod can write there, and the owner alone finds the cluster", async () => {
+    const [tunnel, none] = [CLUSTERS[0], cluster("eu-1", "eu", { interception: "None" })];
+    const app = stored(givesTo("eu"));
+    const opened = (await plan([none], [tunnel, app])).stdout;
+    expect(opened).toContain("clusters v2 -> every pod  1  eu-1\n");
+    expect(opened).toContain("every pod will be able to write to: eu-1\n");
+    expect((await plan([tunnel], [none, app])).stdout).toContain("clusters every pod -> v2  1  eu-1\n");
+    const moved = (await plan([givesTo("us")], [none, app])).stdout;
+    expect(moved).toContain("clusters v2 -> default  1  eu-1\n");
+    expect(moved).not.toMatch(/every pod|drainSeconds/);
   });
 
   it("names one that would be refused, and one whose server an older one has", async () => {

@@ -5,11 +5,14 @@ import type { AppPlan } from "../../mesh/handover/plan-app.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 
 /** What a plan says about owners. */
-export type OwnershipPlan = Pick<AppPlan, "desired" | "subsets" | "rules" | "digest" | "waits" | "clusterWaits">;
+export type OwnershipPlan = Pick<
+  AppPlan,
+  "desired" | "subsets" | "rules" | "digest" | "waits" | "clusterWaits" | "clusterTroubles"
+>;
 
 export interface PublishedPlan {
   readonly plan: OwnershipPlan;
-  /** Raised when the owners, or who is waited for, have changed. */
+  /** Raised when the owners, who is waited for, or which pod cannot reach its cluster, have changed. */
   readonly version: number;
 }
 
@@ -47,8 +50,9 @@ function isSame(a: OwnershipPlan, b: OwnershipPlan): boolean {
   return a.digest === b.digest && isDeepStrictEqual(waitsOf(a), waitsOf(b));
 }
 
-function waitsOf({ waits, clusterWaits = [] }: OwnershipPlan): unknown {
+function waitsOf({ waits, clusterWaits = [], clusterTroubles = [] }: OwnershipPlan): unknown {
   const abroad = clusterWaits.map(({ podName, cause, clusters }) => [podName, cause, clusters]);
   const home = waits.map(({ subset, cause, to, namespaces }) => [subset, cause, to, namespaces.length]);
-  return [home, abroad];
+  // Not the reasons, whose words may change with each attempt.
+  return [home, abroad, clusterTroubles.map(({ podName, cluster }) => [podName, cluster])];
 }

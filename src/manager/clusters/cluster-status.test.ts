@@ -19,6 +19,7 @@ describe("the status of a MeshCluster", () => {
     app: "shop",
     route: { name: "eu", servers: ["eu.example:443"], drainMs: 60_000, owner: "blue", ...(isFenced && { isFenced }) },
     waits,
+    troubles: [],
   });
   const reasons = (apps: readonly AppOfCluster[]) =>
     Object.fromEntries(
@@ -27,10 +28,40 @@ describe("the status of a MeshCluster", () => {
 
   it("says whether each cluster has one writer", () => {
     const wait: ClusterWait = { podName: "p", subset: "", cause: "not-enforced", clusters: ["eu"] };
-    expect(reasons([])).toEqual({ Ready: "NotDivided", Identified: "Unique", Enforced: "NotDivided" });
-    expect(reasons([app([])])).toEqual({ Ready: "OneOwner", Identified: "Unique", Enforced: "OneOwner" });
+    expect(reasons([])).toEqual({
+      Ready: "NotDivided",
+      Identified: "Unique",
+      Enforced: "NotDivided",
+      Reachable: "NotDivided",
+    });
+    expect(reasons([app([])])).toEqual({
+      Ready: "OneOwner",
+      Identified: "Unique",
+      Enforced: "OneOwner",
+      Reachable: "NoFailures",
+    });
     expect(reasons([app([wait])])).toMatchObject({ Ready: "PodsNotEnforcing" });
     expect(reasons([app([]), app([wait], true)])).toMatchObject({ Ready: "Moving" });
+  });
+
+  it("says that a pod of the owner cannot reach the cluster, which changes nothing of Ready", () => {
+    const trouble = { podName: "p", cluster: "eu", reason: "connecting to eu.example:443: connect ECONNREFUSED" };
+    const { conditions = [] } = clusterStatus({
+      object,
+      refused: undefined,
+      apps: [app([]), { ...app([]), troubles: [trouble, trouble] }],
+      now,
+    });
+    expect(conditions.map(({ type, status }) => `${type} ${status}`)).toEqual([
+      "Ready True",
+      "Identified True",
+      "Enforced True",
+      "Reachable False",
+    ]);
+    expect(conditions[3]).toMatchObject({
+      reason: "Unreachable",
+      message: "shop: pod p, and 1 more: connecting to eu.example:443: connect ECONNREFUSED",
+    });
   });
 
   it("says that the mesh does not limit connections to a cluster, once each pod finds only what its subset owns", () => {
@@ -41,6 +72,7 @@ describe("the status of a MeshCluster", () => {
       "Ready True NotIntercepted",
       "Identified True Unique",
       "Enforced Unknown NotIntercepted",
+      "Reachable Unknown NotIntercepted",
     ]);
     expect(reasons([open([wait])])).toMatchObject({ Ready: "PodsNotEnforcing" });
   });

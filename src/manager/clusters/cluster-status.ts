@@ -1,7 +1,7 @@
 // The status of a MeshCluster. Pure.
 import { MAX_CLUSTER_OWNERS, type MeshCluster, type MeshClusterStatus } from "../../api/mesh-cluster.ts";
 import { plainText } from "../../base/plain-text.ts";
-import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
+import type { ClusterTrouble, ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import { subsetDisplayName, subsetText } from "../../mesh/ownership/words.ts";
 import { withTransitionTime } from "../../runtime/status-writer.ts";
@@ -12,6 +12,7 @@ export interface AppOfCluster {
   readonly app: string;
   readonly route: ClusterRoute;
   readonly waits: readonly ClusterWait[];
+  readonly troubles: readonly ClusterTrouble[];
 }
 
 interface StatusFacts {
@@ -27,6 +28,7 @@ interface StatusFacts {
 export const CLUSTER_REASONS = {
   Identified: ["Unique", "Invalid", "AlreadyKnown", "TooMany"],
   Enforced: ["OneOwner", "Moving", "PodsNotEnforcing", "NotDivided", "NotIntercepted"],
+  Reachable: ["NoFailures", "Unreachable", "NotDivided", "NotIntercepted"],
 } as const;
 
 interface Verdict {
@@ -62,7 +64,12 @@ export function clusterStatus({ object, refused, apps, now }: StatusFacts): Mesh
   const settled: Verdict = enforced.reason === "NotIntercepted" ? { ...enforced, status: "True" } : enforced;
   const ready = [identified, enforced].find(({ status }) => status === "False") ?? settled;
   const previous = object.status?.conditions ?? [];
-  const conditions = Object.entries({ Ready: ready, Identified: identified, Enforced: enforced }).map(([type, verdict]) => {
+  const conditions = Object.entries({
+    Ready: ready,
+    Identified: identified,
+    Enforced: enforced,
+    Reachable: reachableVerdict(apps, enforced),
+  }).map(([type, verdict]) => {
     const before = previous.find((each) => each.type === type);
     const message = plainText(verdict.message, MAX_MESSAGE_CHARS);
     return withTransitionTime({ type, ...verdict, message, observedGeneration: generation }, before, now);
@@ -97,6 +104,18 @@ function enforcedVerdict(apps: readonly AppOfCluster[]): Verdict {
     return { status: "Unknown", reason: "NotIntercepted", message };
   }
   return { status: "True", reason: "OneOwner", message: "no pod of another subset can write to the cluster through its proxy" };
+}
+
+/** By the last connections of the owners' pods: whether a server answers over them, their proxies do not see. */
+function reachableVerdict(apps: readonly AppOfCluster[], enforced: Verdict): Verdict {
+  if (enforced.reason === "NotDivided" || enforced.reason === "NotIntercepted") return { ...enforced, status: "Unknown" };
+  for (const { app, troubles } of apps) {
+    const [first] = troubles;
+    if (first === undefined) continue;
+    const others = troubles.length > 1 ? `, and ${troubles.length - 1} more` : "";
+    return { status: "False", reason: "Unreachable", message: `${app}: pod ${first.podName}${others}: ${first.reason}` };
+  }
+  return { status: "True", reason: "NoFailures", message: "no pod of an owner has failed to connect when it last tried" };
 }
 
 function podOf({ podName }: ClusterWait): string {

@@ -30,11 +30,12 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
     const all = apps.list(namespace).flatMap(({ ref }) => {
       const { plan } = plans.get(ref) ?? {};
       if (plan === undefined) return [];
-      const { clusterWaits = [] } = plan;
+      const { clusterWaits = [], clusterTroubles = [] } = plan;
       return plannedClusters(plan).map((route) => ({
         app: ref.name,
         route,
         waits: clusterWaits.filter((wait) => wait.clusters.includes(route.name)),
+        troubles: clusterTroubles.filter(({ cluster }) => cluster === route.name),
       }));
     });
     return Map.groupBy(all, ({ route }) => route.name);

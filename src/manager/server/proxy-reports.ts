@@ -5,14 +5,16 @@ import { dnsSubdomainSchema } from "../../api/names.ts";
 import { MAX_RULE_SNAPSHOTS } from "../../api/policy-status.ts";
 import { plainText } from "../../base/plain-text.ts";
 import { MAX_SHARES } from "../../mesh/contract/budget-type.ts";
-import type {
-  BacklogMessage,
-  LockAccessMessage,
-  PolicyReportMessage,
-  ReportMessage,
-  Reports,
-  ShareReportMessage,
-  UnnamedLockMessage,
+import {
+  type BacklogMessage,
+  type ClusterReportMessage,
+  type LockAccessMessage,
+  MAX_UNREACHABLE,
+  type PolicyReportMessage,
+  type ReportMessage,
+  type Reports,
+  type ShareReportMessage,
+  type UnnamedLockMessage,
 } from "../../mesh/contract/messages.ts";
 import { ROUTE } from "../../mesh/contract/route-type.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
@@ -61,6 +63,7 @@ export function withReport(reports: Reports, message: ReportMessage): Reports | 
     ...("lock" in message && { lock: acceptedLockAccess(message.lock) }),
     ...("unnamedLock" in message && { unnamedLock: acceptedUnnamedLock(message.unnamedLock) }),
     ...("webhookProblem" in message && { webhookProblem: plainText(message.webhookProblem, MAX_REASON_CHARS) }),
+    ...("clusters" in message && { clusters: acceptedClusters(message.clusters) }),
     ...("policies" in message && { policies: acceptedPolicies(message.policies) }),
     ...("shares" in message && { shares: acceptedShares(message.shares) }),
   };
@@ -103,6 +106,14 @@ function acceptedPolicies({ digest, rules }: PolicyReportMessage): PolicyReportM
     cause: plainText(rule.cause, MAX_REASON_CHARS),
   }));
   return { digest: plainText(digest, 64), rules: states };
+}
+
+function acceptedClusters({ unreachable }: ClusterReportMessage): ClusterReportMessage {
+  const accepted = unreachable.slice(0, MAX_UNREACHABLE).map(({ cluster, reason }) => ({
+    cluster: plainText(cluster, MAX_NAME_CHARS),
+    reason: plainText(reason, MAX_REASON_CHARS),
+  }));
+  return { unreachable: accepted };
 }
 
 function acceptedShares({ version, shares }: ShareReportMessage): ShareReportMessage {

@@ -91,6 +91,8 @@ export interface Reports {
   readonly policies: PolicyReportMessage;
   /** Why the proxy has no certificate for webhook calls; "" if it has one or needs none. */
   readonly webhookProblem: string;
+  /** What it sees of the other clusters that its subset owns. */
+  readonly clusters: ClusterReportMessage;
   /** Null before the proxy's first report: it may hold any share. */
   readonly shares: ShareReportMessage | null;
 }
@@ -103,6 +105,7 @@ export const NO_REPORTS: Reports = {
   unnamedLock: null,
   policies: { digest: "", rules: [] },
   webhookProblem: "",
+  clusters: { unreachable: [] },
   shares: null,
 };
 
@@ -110,6 +113,19 @@ export const NO_REPORTS: Reports = {
 export type ReportMessage = {
   [K in keyof Reports]: { readonly report?: K } & { readonly [P in K]: NonNullable<Reports[P]> };
 }[keyof Reports];
+
+export interface ClusterReportMessage {
+  /** The clusters to which the last connection has failed, at most MAX_UNREACHABLE. */
+  readonly unreachable: readonly UnreachableClusterMessage[];
+}
+
+export interface UnreachableClusterMessage {
+  /** Name in the routes. */
+  readonly cluster: string;
+  readonly reason: string;
+}
+
+export const MAX_UNREACHABLE = 32;
 
 export interface UnnamedLockMessage {
   readonly lockName: string;

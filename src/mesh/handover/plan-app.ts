@@ -13,7 +13,7 @@ import type { AppPod } from "./app-pod.ts";
 import { type GoneAppPod, goneClaims, isOfApp, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
 import { pausedClusters } from "./kept-clusters.ts";
 import { type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
-import { type ClusterPlan, type ClusterWait, planClusters } from "./plan-clusters.ts";
+import { type ClusterPlan, type ClusterTrouble, type ClusterWait, clusterTroubles, planClusters } from "./plan-clusters.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "./proxy-facts.ts";
 import { retainedBetween, type SubsetTable } from "./retained.ts";
@@ -69,6 +69,8 @@ export interface AppPlan {
   readonly unfrozen?: readonly UnfrozenPod[];
   /** The pods that may still send requests to clusters of another subset. Absent: none. */
   readonly clusterWaits?: readonly ClusterWait[];
+  /** Absent: none. */
+  readonly clusterTroubles?: readonly ClusterTrouble[];
   /** The number of namespaces that a pause keeps with another owner than the spec demands. */
   readonly kept: number;
   /** More namespaces would move than the app allows at once, so somebody has to confirm the moves. */
@@ -115,7 +117,7 @@ export function planApp(facts: AppFacts): AppPlan {
     digest: rules.digest,
     waits: fences.waits,
     unfrozen: unfrozenPods({ app, frozen, pods, factsOf, gone }),
-    ...(abroad === undefined ? {} : { clusterWaits: abroad.waits }),
+    ...(abroad && { clusterWaits: abroad.waits, clusterTroubles: clusterTroubles(owned ?? [], pods, factsOf) }),
     kept,
     needsConfirmation: isOver && !isPaused,
     ownersHashes,

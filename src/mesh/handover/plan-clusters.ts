@@ -3,8 +3,10 @@
 // to any of its servers, or see any of its objects at home. A pod that does not know a server or an object may do so.
 import { remember, rememberNames } from "../../base/remember.ts";
 import { accessTo, type ClusterRoute, type ClusterView, clusterAt, clusterOf, mayReach, maySee } from "../ownership/clusters.ts";
+import type { AppPod } from "./app-pod.ts";
 import type { Claim, ClaimOfTable } from "./claims.ts";
 import { causeOf, type WaitCause } from "./plan-fences.ts";
+import { type FactsOf, podKey } from "./proxy-facts.ts";
 
 /** A pod that may still send requests to clusters of another subset, or whose requests to clusters the mesh does not limit. */
 export interface ClusterWait {
@@ -15,6 +17,27 @@ export interface ClusterWait {
   readonly cause: WaitCause | "not-enforced";
   /** Names of the clusters. */
   readonly clusters: readonly string[];
+}
+
+/** A cluster that a pod of its owner cannot reach. */
+export interface ClusterTrouble {
+  readonly podName: string;
+  readonly cluster: string;
+  readonly reason: string;
+}
+
+/** What the proxies of the owners report. */
+export function clusterTroubles(
+  owned: readonly ClusterRoute[],
+  pods: readonly AppPod[],
+  factsOf: FactsOf,
+): readonly ClusterTrouble[] {
+  const ownerOf = new Map(owned.map(({ name, owner }) => [name, owner]));
+  return pods.flatMap((pod) =>
+    (factsOf(podKey(pod))?.clusters.unreachable ?? []).flatMap(({ cluster, reason }) =>
+      ownerOf.get(cluster) === pod.subset ? [{ podName: pod.name, cluster, reason }] : [],
+    ),
+  );
 }
 
 export interface ClusterPlan {

@@ -140,9 +140,9 @@ function afterRegistration<S>(
   };
 }
 
-/** The reports after a reconnection. Those of locks, policies, webhooks and shares outlive a connection. */
-function reportsAfter({ lock, unnamedLock, policies, webhookProblem, shares }: Reports): Reports {
-  return { ...NO_REPORTS, lock, unnamedLock, policies, webhookProblem, shares };
+/** The reports after a reconnection. Those of locks, policies, webhooks, clusters and shares outlive a connection. */
+function reportsAfter({ lock, unnamedLock, policies, webhookProblem, clusters, shares }: Reports): Reports {
+  return { ...NO_REPORTS, lock, unnamedLock, policies, webhookProblem, clusters, shares };
 }
 
 export function deliveryOf(record: ProxyRecord<unknown>, { name }: { readonly name: string }): Delivery {

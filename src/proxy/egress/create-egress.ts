@@ -10,6 +10,7 @@ import type { ProcessContext } from "../../base/process-context.ts";
 import { dropStalledReader, STALLED_MS } from "../server/serve.ts";
 import { type Cidr, createAddressCheck } from "./address-check.ts";
 import type { AdmitDeps } from "./admit.ts";
+import { type ClusterReachDeps, withReach } from "./cluster-reach.ts";
 import { createDial, type Dial } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";
 import { createEgressMetrics } from "./egress-metrics.ts";
@@ -24,6 +25,8 @@ export interface EgressSettings {
 }
 
 export interface EgressDeps extends AdmitDeps, ProcessContext, Pick<VisitsDeps, "accessLog"> {
+  /** Absent: nobody is told which clusters cannot be reached. */
+  readonly reach?: ClusterReachDeps | undefined;
   /** Default: dials by the settings. */
   readonly dial?: Dial;
   readonly times?: Partial<EgressTimes>;
@@ -53,7 +56,8 @@ export function createEgress(settings: EgressSettings, deps: EgressDeps): Egress
   const { egressListen: listen, egressPrivateAddresses, drainMs } = settings;
   if (listen === undefined) return undefined;
   const { registry, clock, accessLog, maxOpen = MAX_OPEN } = deps;
-  const dial = deps.dial ?? createDial({ check: createAddressCheck(egressPrivateAddresses), clock });
+  const dialed = deps.dial ?? createDial({ check: createAddressCheck(egressPrivateAddresses), clock });
+  const dial = deps.reach === undefined ? dialed : withReach(dialed, deps.reach);
   const metrics = createEgressMetrics(registry, () => deps.session.current?.snapshot.clusters);
   const visits = createVisits({ clock, accessLog, metrics });
   const server = createServer({

@@ -83,6 +83,7 @@ it("has a report of every kind for the next stream: the initial values at first,
     { unnamedLock },
     { policies },
     { webhookProblem: "" },
+    { clusters: { unreachable: [] } },
     { shares },
   ]);
   reporter.report("leader", true);
@@ -95,6 +96,7 @@ it("has a report of every kind for the next stream: the initial values at first,
     { unnamedLock },
     { policies },
     { webhookProblem: "" },
+    { clusters: { unreachable: [] } },
     { shares },
   ]);
 });

@@ -17,6 +17,7 @@ const NOTHING: { readonly [K in keyof Reports]?: NonNullable<Reports[K]> } = {
 const STEPS: { readonly [K in keyof Reports]?: (before: Reports[K], after: Reports[K]) => boolean } = {
   backlog: (a, b) => !a.heldNamespaces !== !b.heldNamespaces || !a.drainingWrites !== !b.drainingWrites,
   policies: (a, b) => a.digest !== b.digest || openRules(a) !== openRules(b),
+  clusters: (a, b) => a.unreachable.length !== b.unreachable.length,
   // The manager waits for a smaller share before it gives the difference to another pod.
   shares: (a, b) => a?.version !== b?.version,
 };

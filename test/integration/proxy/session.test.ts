@@ -75,7 +75,7 @@ const registrations = (of: ScriptedManager) =>
 const promises = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("promise" in message && message.promise ? [message.promise] : []));
 /** Leadership, lock access, backlog, unnamed lock, policies, webhook problem, shares of budgets. */
-const KINDS_OF_REPORT = 7;
+const KINDS_OF_REPORT = 8;
 const reports = (of: ScriptedManager) =>
   of.received.flatMap((message) => ("report" in message && message.report ? [message.report] : []));
 const leaders = (of: ScriptedManager) => reports(of).flatMap((report) => ("leader" in report ? [report.leader] : []));
@@ -279,6 +279,7 @@ describe("a proxy's session", () => {
       { unnamedLock: { resource: "" } },
       { policies: { digest: "" } },
       { webhookProblem: "" },
+      { clusters: { unreachable: [] } },
       { shares: { version: 0 } },
     ]);
     session.report("lock", null);

@@ -132,4 +132,9 @@ const PROXY_MESSAGES: readonly ProxyMessage[] = [
   { nack: { type: "policy", nonce: 0, version: 1, problems: ["a", "\u0000"], needsWhole: true } },
   { report: { backlog: { heldNamespaces: 4_294_967_295, drainingWrites: 1 } } },
   { report: { webhookProblem: "x".repeat(5_000) } },
+  {
+    report: {
+      clusters: { unreachable: Array.from({ length: 500 }, () => ({ cluster: "\n".repeat(999), reason: "x".repeat(5_000) })) },
+    },
+  },
 ];

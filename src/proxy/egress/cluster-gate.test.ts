@@ -37,11 +37,11 @@ function setUp(clusters?: readonly ClusterRoute[]) {
   const enforce = (routes: readonly ClusterRoute[] | undefined, subset = "blue") =>
     session.enforce(snapshot(table([], {}), { subset, version: ++version, clusters: routes }));
   enforce(clusters);
-  const open = () => {
+  const open = ({ sends = true } = {}) => {
     const visit = visits.begin("CONNECT");
     try {
       const mayPass = gate.enter(EU, visit);
-      visit.hasSent = true;
+      if (sends) visit.noteSent();
       return { visit, mayPass, refused: undefined };
     } catch (error) {
       return { visit, mayPass: undefined, refused: error instanceof EgressError ? error.result : error };
@@ -52,7 +52,7 @@ function setUp(clusters?: readonly ClusterRoute[]) {
     const visit = visits.begin("PATCH");
     const target = { ...EU, scheme: "https" as const, path: "/", query: "", headers: {} };
     await admit("PATCH", target, { session, policies, random: () => 0, clusters: gate }, visit);
-    visit.hasSent = true;
+    visit.noteSent();
     return visit;
   };
   let isDrained = false;
@@ -118,8 +118,7 @@ it("a tunnel that has ended counts for as long, and one that has sent nothing do
   await world.clock.advance(1);
   expect(world.drained()).toBe(true);
   world.enforce([eu("blue")]);
-  const silent = world.open();
-  silent.visit.hasSent = false;
+  world.open({ sends: false });
   world.enforce([eu("green")]);
   world.whenDrained();
   expect(world.drained()).toBe(true);

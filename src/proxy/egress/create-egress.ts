@@ -16,7 +16,7 @@ import { EgressError } from "./egress-error.ts";
 import { createEgressMetrics } from "./egress-metrics.ts";
 import { type RequestDeps, serveRequest } from "./serve-request.ts";
 import { serveTunnel, type TunnelDeps } from "./serve-tunnel.ts";
-import { createVisits, type Visit, type Visits, type VisitsDeps } from "./visits.ts";
+import { createVisits, MAX_OPEN, type Visit, type Visits, type VisitsDeps } from "./visits.ts";
 
 export interface EgressSettings {
   readonly egressListen?: ListenAddress | undefined;
@@ -45,7 +45,6 @@ export interface EgressServer extends Runnable {
 }
 
 const TIMES: EgressTimes = { idleMs: 3_600_000, helloMs: 10_000, answerMs: 300_000, stalledMs: STALLED_MS };
-const MAX_OPEN = 1_000;
 const MAX_HEADER_BYTES = 64 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
 /** Longer than clients keep idle connections, so that they close first. */
@@ -59,7 +58,7 @@ export function createEgress(settings: EgressSettings, deps: EgressDeps): Egress
   const dialed = deps.dial ?? createDial({ check: createAddressCheck(egressPrivateAddresses), clock });
   const dial = deps.reach === undefined ? dialed : withReach(dialed, deps.reach);
   const metrics = createEgressMetrics(registry, () => deps.session.current?.snapshot.clusters);
-  const visits = createVisits({ clock, accessLog, metrics });
+  const visits = createVisits({ clock, accessLog, metrics, maxOpen });
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -70,7 +69,7 @@ export function createEgress(settings: EgressSettings, deps: EgressDeps): Egress
   // Idle connections are no visits, so `maxOpen` does not bound them.
   server.maxConnections = 2 * maxOpen;
   const listener = createListener(server, "connection");
-  serveWith(server, visits, { ...deps, ...TIMES, ...deps.times, dial, maxOpen });
+  serveWith(server, visits, { ...deps, ...TIMES, ...deps.times, dial });
   let port = 0;
   return {
     name: "egress",
@@ -88,18 +87,15 @@ export function createEgress(settings: EgressSettings, deps: EgressDeps): Egress
   };
 }
 
-interface ServeDeps extends TunnelDeps, RequestDeps, EgressTimes {
-  readonly maxOpen: number;
-}
+interface ServeDeps extends TunnelDeps, RequestDeps, EgressTimes {}
 
 function serveWith(server: Server, visits: Visits, deps: ServeDeps): void {
-  const { maxOpen, log } = deps;
+  const { log } = deps;
   /** The unanswered requests of each connection. */
   const waiting = new WeakMap<Socket, Set<Visit>>();
   /** `refuse` answers the request as long as no answer has begun. */
   const serve = async (visit: Visit, work: () => Promise<void>, refuse: (error: EgressError) => void) => {
     try {
-      if (visits.open > maxOpen) throw new EgressError("too-many", `ctrlmesh egress: more than ${maxOpen} requests are open`);
       await work();
     } catch (error) {
       if (error instanceof EgressError) {

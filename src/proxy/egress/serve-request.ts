@@ -47,7 +47,7 @@ export async function serveRequest(req: IncomingMessage, res: ServerResponse, de
     const socket = await dial.connect(target, visit.signal, refusedAddresses(method, target, deps));
     visit.notes.bytes = () => socket.bytesRead;
     onAbort(visit.signal, () => socket.destroy());
-    visit.hasSent = true;
+    visit.noteSent();
     const answer = await send(req, socket, target, deps);
     const status = answer.statusCode ?? 502;
     beginAnswer(res, answer, status, target);

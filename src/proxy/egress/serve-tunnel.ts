@@ -64,7 +64,7 @@ export async function serveTunnel(
   }
   visit.decided("allowed");
   if (mayPass?.() === false) return visit.over();
-  visit.hasSent = true;
+  visit.noteSent();
   upstream.write(first.bytes);
   for (const socket of [client, upstream]) socket.setTimeout(idleMs, () => visit.over());
   visit.isQuiet = quietness(client, upstream, clock);

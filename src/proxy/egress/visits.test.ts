@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createVisits } from "./visits.ts";
 
-function setup() {
+function setup(maxOpen?: number) {
   const clock = createFakeClock();
   const seen: unknown[] = [];
   const log: unknown[] = [];
@@ -15,7 +15,7 @@ function setup() {
       openIn.set(cluster, (openIn.get(cluster) ?? 0) + change);
     },
   };
-  const visits = createVisits({ clock, metrics, accessLog: { pick: () => (fields) => void log.push(fields) } });
+  const visits = createVisits({ clock, metrics, accessLog: { pick: () => (fields) => void log.push(fields) }, maxOpen });
   return { visits, clock, seen, log, openNow: () => open, openIn };
 }
 
@@ -49,6 +49,49 @@ describe("a visit", () => {
     const { visits, seen } = setup();
     visits.begin("GET").over();
     expect(seen).toEqual(["client-gone"]);
+  });
+});
+
+describe("when all places are taken, a visit", () => {
+  const server = (name: string, port = 443) => ({ host: `${name}.example`, port });
+  const full = () => {
+    const world = setup(4);
+    const begin = (host: string, cluster?: string, port?: number) => {
+      const visit = world.visits.begin("CONNECT");
+      visit.goesTo(server(host, port), cluster);
+      return visit;
+    };
+    const greedy = [1, 2, 3, 4].map((port) => begin("eu", "eu-1", port));
+    return { ...world, begin, greedy, cut: () => greedy.map(({ signal }) => signal.aborted) };
+  };
+
+  it("to another cluster gets the oldest place of the cluster that has the most, until it has its share", () => {
+    const { begin, greedy, cut, seen } = full();
+    for (const visit of greedy) visit.noteSent();
+    for (let i = 0; i < 2; i++) begin("us", "us-1").noteSent();
+    expect([cut(), seen.slice(0, 2)]).toEqual([
+      [true, true, false, false],
+      [
+        ["too-many", "eu-1"],
+        ["too-many", "eu-1"],
+      ],
+    ]);
+    expect(() => begin("us", "us-1")).toThrow("us.example:443: all 4 places are taken, and this server has its share of them");
+    expect(cut()).toEqual([true, true, false, false]);
+  });
+
+  it("to the same cluster takes none from a visit that has sent something, whatever the server", () => {
+    const { begin, greedy, cut } = full();
+    for (const visit of greedy) visit.noteSent();
+    expect(() => begin("eu", "eu-1", 5)).toThrow("all 4 places are taken");
+    expect(cut()).toEqual([false, false, false, false]);
+  });
+
+  it("gets a place when another one ends", () => {
+    const { begin, greedy } = full();
+    for (const visit of greedy) visit.noteSent();
+    greedy[3]?.over();
+    expect(begin("eu", "eu-1").signal.aborted).toBe(false);
   });
 });
 

@@ -175,11 +175,11 @@ describe("the forward proxy", () => {
   it("answers a 503 beyond its bound, and serves again when a place is free", async () => {
     const { server, metric } = await start({ maxOpen: 1 });
     const first = await sent(server, getFrom(silent.port));
-    await eventually(async () => expect(await metric('open{cluster=""} 1')).toBe(true));
+    await eventually(() => expect(silent.sockets).toHaveLength(1));
     for (const text of [getFrom(silent.port), tunnelTo(silent.port)]) {
       const { socket, seen } = await sent(server, text);
       await once(socket, "close");
-      expect(seen()).toMatch(/^HTTP\/1\.1 503 .*more than 1 requests are open/);
+      expect(seen()).toMatch(/^HTTP\/1\.1 503 .*all 1 places are taken/);
     }
     first.socket.destroy();
     await eventually(async () => expect(await metric('open{cluster=""} 0')).toBe(true));

@@ -1,0 +1,152 @@
+// Connections to another cluster with every kind of credentials and address: kubectl, unmodified, through the sidecars of two pods. Both
+// control planes are real. The owner's pod works, and the other pod is refused by its sidecar, whatever its credentials allow.
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, request, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { parse, stringify } from "yaml";
+import { MESH_CLUSTERS } from "../../src/api/resources.ts";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { tryKubectl } from "../support/kubectl.ts";
+import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { managerCertificate, newMeshCa } from "../support/mesh-identity.ts";
+import { createProbe } from "../support/probe.ts";
+import { describeWithKube } from "../support/requirements.ts";
+
+const NAMESPACE = "foo-system";
+const PREFIX = "/k8s/clusters/c-1";
+
+describeWithKube("credentials of another cluster", () => {
+  const folder = mkdtempSync("/tmp/cluster-credentials-");
+  let home: Kube;
+  let eu: Kube;
+  let mesh: Mesh;
+  let gateway: Server;
+  let owner: MeshPod;
+  let other: MeshPod;
+  let count = 0;
+
+  const gatewayUrl = () => `https://127.0.0.1:${(gateway.address() as AddressInfo).port}${PREFIX}`;
+  const addPod = async (name: string, version: string) => {
+    const pod = await mesh.addPod({ name, labels: { version }, egress: true });
+    // The operator's first request at home, as every operator makes.
+    const probe = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: pod.token });
+    await probe.get("/version");
+    await probe.close();
+    return pod;
+  };
+
+  beforeAll(async () => {
+    [home, eu] = await Promise.all([startKube(), startKube()]);
+    gateway = await startGateway(eu);
+    mesh = await startMesh({ kube: home });
+    const metadata = { namespace: NAMESPACE, name: "eu" };
+    const spec = { servers: [eu.server, gatewayUrl()], drainSeconds: 2 };
+    await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
+    const app = parse(demoVirtualApp());
+    app.spec.route.subRules[0].match.push({ clusters: ["eu"] });
+    await mesh.apply(stringify(app));
+    other = await addPod("foo-0", "v1");
+    owner = await addPod("canary-0", "v2");
+    await eventually(async () => {
+      const { status } = await mesh.client.get(MESH_CLUSTERS, metadata);
+      expect(status?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
+    }, 30_000);
+  }, 180_000);
+  afterAll(async () => {
+    await mesh?.stop();
+    gateway?.close();
+    gateway?.closeAllConnections();
+    for (const kube of [home, eu]) await kube?.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  /** A kubeconfig of the cluster through the pod's forward proxy. */
+  function kubeconfigOf(pod: MeshPod, cluster: object, user: object): string {
+    const file = join(folder, `kubeconfig-${count++}`);
+    const config = {
+      apiVersion: "v1",
+      kind: "Config",
+      "current-context": "eu",
+      clusters: [{ name: "eu", cluster: { ...cluster, "proxy-url": pod.egressUrl } }],
+      users: [{ name: "eu", user }],
+      contexts: [{ name: "eu", context: { cluster: "eu", user: "eu" } }],
+    };
+    writeFileSync(file, stringify(config), { mode: 0o600 });
+    return file;
+  }
+  const direct = () => ({ server: eu.server, "certificate-authority-data": Buffer.from(eu.caPem).toString("base64") });
+  const admin = () => parse(readFileSync(eu.kubeconfig, "utf8")).users[0].user;
+
+  /** The owner's pod writes and watches; the other pod is refused, and nothing of it arrives. */
+  async function expectOneWriter(cluster: object, user: object): Promise<void> {
+    const create = (pod: MeshPod, name: string) =>
+      tryKubectl(kubeconfigOf(pod, cluster, user), ["create", "configmap", name, "--request-timeout=20s"]);
+    const [mine, foreign] = [`map-${count++}`, `map-${count++}`];
+    expect(await create(owner, mine)).toMatchObject({ code: 0, stdout: expect.stringContaining("created") });
+    expect(await create(other, foreign)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('cluster "eu" belongs to subset "v2"'),
+    });
+    const watched = ["get", "configmap", mine, "-o", "name", "--watch", "--request-timeout=2s"];
+    expect((await tryKubectl(kubeconfigOf(owner, cluster, user), watched)).stdout).toContain(`configmap/${mine}`);
+    const all = await tryKubectl(eu.kubeconfig, ["get", "configmaps", "-o", "name"]);
+    expect(all.stdout).toContain(`configmap/${mine}`);
+    expect(all.stdout).not.toContain(`configmap/${foreign}`);
+  }
+
+  it("may be a client certificate", async () => {
+    expect(admin()).toHaveProperty("client-certificate-data");
+    await expectOneWriter(direct(), admin());
+  });
+
+  it("may be a bearer token, for a server named by its address", async () => {
+    expect(new URL(eu.server).hostname).toBe("127.0.0.1");
+    await expectOneWriter(direct(), { token: eu.token });
+  });
+
+  it("may come from an exec plugin", async () => {
+    const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: eu.token } };
+    const plugin = join(folder, "plugin.sh");
+    writeFileSync(plugin, `#!/bin/sh\ncat <<'END'\n${JSON.stringify(credential)}\nEND\n`);
+    chmodSync(plugin, 0o700);
+    const exec = { apiVersion: credential.apiVersion, command: plugin, interactiveMode: "Never" };
+    await expectOneWriter(direct(), { exec });
+  });
+
+  it("may be for a server whose URL has a path, as behind a gateway", async () => {
+    await expectOneWriter({ server: gatewayUrl(), "insecure-skip-tls-verify": true }, { token: eu.token });
+  });
+
+  it("do not make a client trust another server: the sidecar leaves its TLS closed", async () => {
+    const { certPem } = newMeshCa();
+    const cluster = { server: eu.server, "certificate-authority-data": Buffer.from(certPem).toString("base64") };
+    const get = ["get", "namespaces", "--request-timeout=20s"];
+    const { code, stderr } = await tryKubectl(kubeconfigOf(owner, cluster, { token: eu.token }), get);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("certificate signed by unknown authority")]);
+  });
+});
+
+/** A gateway that serves the API server under PREFIX, with a certificate of its own. */
+async function startGateway(kube: Kube): Promise<Server> {
+  const { certPem: cert, keyPem: key } = managerCertificate(newMeshCa());
+  const server = createServer({ cert, key }, (req, res) => {
+    const path = req.url ?? "";
+    if (!path.startsWith(`${PREFIX}/`)) return void res.writeHead(404).end();
+    const sent = request(
+      `${kube.server}${path.slice(PREFIX.length)}`,
+      { method: req.method, headers: req.headers, ca: kube.caPem },
+      (answer) => {
+        res.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(res);
+      },
+    );
+    sent.on("error", () => res.destroy());
+    req.pipe(sent);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}

@@ -23,6 +23,8 @@ export const OWN_A: Routes = { blue: ["a"], defaultSubset: ["b"] };
 export interface PolicedProxy {
   readonly kube: LocalKube;
   readonly manager: ScriptedManager;
+  /** Of the present process. */
+  readonly pid: number;
   /** The forward proxy; "" without the flag. */
   readonly egressUrl: string;
   /** Sends a request of the operator through the proxy and reads the whole answer. */
@@ -136,6 +138,9 @@ export async function startPolicedProxy(
     async readyz() {
       const answer = await fetch(`${healthUrl}/readyz`);
       return { status: answer.status, text: await answer.text() };
+    },
+    get pid() {
+      return child.pid;
     },
     output: () => child.output(),
     async killAndRestart() {

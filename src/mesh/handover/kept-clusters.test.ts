@@ -17,6 +17,8 @@ it("a paused app keeps the owners of its newest routes, unless their subset is g
   const known = [routes(1, EU), routes(2, EU_BEFORE), snapshot(TABLE, { version: 3 })];
   expect(pausedClusters([EU, cluster("us", "blue")], known, ["", "blue", "green"])).toEqual([EU_BEFORE, cluster("us", "blue")]);
   expect(pausedClusters([EU], known, ["", "blue"])).toEqual([EU]);
+  const [open, openBefore] = [EU, EU_BEFORE].map((each): ClusterRoute => ({ ...each, isOpen: true }));
+  expect(pausedClusters(open && [open], [routes(1, openBefore ?? EU)], ["", "blue", "green"])).toEqual([openBefore]);
   expect(pausedClusters([EU], [], ["", "blue", "green"])).toEqual([EU]);
 });
 

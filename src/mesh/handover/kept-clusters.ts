@@ -1,6 +1,6 @@
 // The owners of clusters that do not follow from the spec: those of an app that is paused, or ends. Pure. They follow from the
 // routes that pods have, so another replica finds them too.
-import { type ClusterRoute, clusterAt } from "../ownership/clusters.ts";
+import type { ClusterRoute } from "../ownership/clusters.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../ownership/table.ts";
 
@@ -22,8 +22,9 @@ export function pausedClusters(
   }
   const newest = newestWithClusters(snapshots);
   if (newest === undefined) return desired;
+  const ownerAt = new Map((newest.clusters ?? []).flatMap(({ servers, owner }) => servers.map((server) => [server, owner])));
   return desired.map((cluster) => {
-    const [owner] = cluster.servers.flatMap((server) => clusterAt(newest, server)?.owner ?? []);
+    const [owner] = cluster.servers.flatMap((server) => ownerAt.get(server) ?? []);
     return owner === undefined || !subsets.includes(owner) ? cluster : { ...cluster, owner };
   });
 }

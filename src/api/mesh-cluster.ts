@@ -14,7 +14,7 @@ import { noDuplicates, withRules } from "./rule.ts";
 /** Enough for a public name, a private name, and addresses of both. */
 export const MAX_SERVERS = 8;
 export const MAX_CLUSTER_OWNERS = 32;
-/** Enough for a Secret, a ClusterProfile, and the objects of two more tools. */
+/** Enough for a Secret, a ClusterProfile and two other objects. */
 const MAX_DISCOVERY_OBJECTS = 4;
 export const DEFAULT_DRAIN_SECONDS = 60;
 
@@ -44,10 +44,10 @@ const specSchema = z.strictObject({
   interception: optional(z.enum(["Tunnel", "None"]))
     .meta({ default: "Tunnel" })
     .describe(
-      "What keeps pods from a cluster that their subset does not own. Tunnel: their proxies refuse connections to its servers, and hide the objects of discoveredBy. None: their proxies only hide these objects, so the operator must use no cluster that it does not find by them.",
+      "How the proxies keep pods from a cluster that their subset does not own. Tunnel: they refuse connections to its servers, and hide the objects of discoveredBy. None: they only hide these objects, so nothing stops an operator that finds the cluster in another way.",
     ),
   discoveredBy: atomicList(discoverySchema, MAX_DISCOVERY_OBJECTS).describe(
-    "Objects of the home cluster by which operators find this cluster, for example a Secret with its kubeconfig, or its ClusterProfile. They are in the namespace of the MeshCluster, or cluster-scoped. Pods that do not own the cluster neither see nor change them. Pods of the owner do if the app's rules allow it. So an operator begins to work on a cluster when it gets it, and ends when it loses it.",
+    "Objects of the home cluster by which operators find this cluster, for example a Secret with its kubeconfig, or its ClusterProfile. They are in the namespace of the MeshCluster, or cluster-scoped. Only pods of the subset that owns the cluster can read and write them, as far as the rules of the app allow it. So a pod begins to work on a cluster when its subset gets the cluster, and stops when its subset loses it.",
   ),
   drainSeconds: optional(int(1, 3_600))
     .meta({ default: DEFAULT_DRAIN_SECONDS })
@@ -70,7 +70,7 @@ const statusSchema = z.object({
     "Pods that may still send requests to the cluster though they do not own it.",
   ),
   conditions: optional(conditionsSchema).describe(
-    "Ready: True if Identified and Enforced are True, or if interception is None and no pod finds a cluster of another subset. Identified: no older MeshCluster of the namespace has one of its servers or its clusterID. Enforced: only pods of the owner can write to the cluster through the mesh. Reachable, without effect on Ready: False if a pod of the owner could not connect when it last tried.",
+    "Ready: True if Identified and Enforced are True, or if interception is None and no pod finds a cluster of another subset. Identified: no older MeshCluster of the namespace has one of its servers, its clusterID or an object of its discoveredBy. Enforced: only pods of the owner can write to the cluster through the mesh. Reachable: False while a pod of the owner cannot connect to the cluster; Ready does not depend on it.",
   ),
 });
 

@@ -1,11 +1,11 @@
 // Which version of a kind the API server serves, for kinds that another project defines and that may be absent. Invariant: an absent
-// kind is a normal answer, not an error. Callers ask at each reconcile: the answer is read again after AGAIN_MS.
+// kind is a normal answer, not an error. Callers ask at each reconcile. The API server is asked again after AGAIN_MS.
 import type { Clock } from "../base/clock.ts";
 import type { KubeClient } from "../kube/client/types.ts";
 import { isStatus } from "../kube/status.ts";
 import type { GroupResource } from "../kube/types.ts";
 
-/** So long may a kind be unnoticed after its CRD is installed or removed. */
+/** For how long an answer is used: a CRD that is installed or removed is noticed at the latest after this time. */
 export const AGAIN_MS = 30_000;
 
 export interface ServedVersion<V extends string> {

@@ -40,6 +40,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/tasks/rotate-the-ca.md": "test/nightly/install-failures.test.ts rotates the CA in the same way",
   "docs/tasks/shard-an-operator.md": "the demo of sharding and test/nightly/sharding-rollout.test.ts do the same",
   "docs/tasks/upgrade.md": "the quickstart runs a restart of the same operator",
+  "docs/tasks/use-cluster-profiles.md": "test/e2e/cluster-profiles.test.ts reads the same objects",
   "docs/tasks/use-gitops.md": "test/e2e/gitops.test.ts runs lint and plan on such a file",
   "docs/tasks/watch-in-a-browser.md": "test/e2e/dashboard.test.ts runs the sources",
   "docs/troubleshooting.md": OWN_OPERATOR,

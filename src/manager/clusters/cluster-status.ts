@@ -58,7 +58,7 @@ export function clusterStatus({ object, refused, apps, now }: StatusFacts): Mesh
     : {
         status: "True",
         reason: "Unique",
-        message: "no older MeshCluster of the namespace has one of its servers or its clusterID",
+        message: "no older MeshCluster of the namespace has one of its servers, its clusterID or an object of its discoveredBy",
       };
   const enforced = enforcedVerdict(apps);
   const settled: Verdict = enforced.reason === "NotIntercepted" ? { ...enforced, status: "True" } : enforced;
@@ -106,7 +106,7 @@ function enforcedVerdict(apps: readonly AppOfCluster[]): Verdict {
   return { status: "True", reason: "OneOwner", message: "no pod of another subset can write to the cluster through its proxy" };
 }
 
-/** By the last connections of the owners' pods: whether a server answers over them, their proxies do not see. */
+/** By the last connections of the owners' pods. Their proxies see whether a connection opens, but not what the server answers. */
 function reachableVerdict(apps: readonly AppOfCluster[], enforced: Verdict): Verdict {
   if (enforced.reason === "NotDivided" || enforced.reason === "NotIntercepted") return { ...enforced, status: "Unknown" };
   for (const { app, troubles } of apps) {
@@ -115,7 +115,7 @@ function reachableVerdict(apps: readonly AppOfCluster[], enforced: Verdict): Ver
     const others = troubles.length > 1 ? `, and ${troubles.length - 1} more` : "";
     return { status: "False", reason: "Unreachable", message: `${app}: pod ${first.podName}${others}: ${first.reason}` };
   }
-  return { status: "True", reason: "NoFailures", message: "no pod of an owner has failed to connect when it last tried" };
+  return { status: "True", reason: "NoFailures", message: "no pod of an owner reports that its connections fail" };
 }
 
 function podOf({ podName }: ClusterWait): string {

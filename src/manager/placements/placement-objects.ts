@@ -1,5 +1,5 @@
-// The PlacementDecisions of an app: for each subset the clusters that it owns. Pure. Invariants: a cluster is in one slice of the app
-// at most, also while it moves, and then under its next owner, so that readers see no cluster disappear; equal owners give equal objects.
+// The PlacementDecisions of an app: for each subset the clusters that it owns. Pure. Invariants: a cluster is in at most one slice of
+// the app; a cluster that moves is listed for its next owner, so that readers see no cluster disappear; equal owners give equal objects.
 import { createHash } from "node:crypto";
 import { SLICE_APP_LABEL } from "../../api/ownership-slice.ts";
 import {

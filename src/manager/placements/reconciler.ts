@@ -22,7 +22,7 @@ interface PlacementsReconcilerOptions extends Pick<ManagerContext, "apps" | "cli
 
 export function createPlacementsReconciler(options: PlacementsReconcilerOptions): Reconciler {
   const { apps, client, events, sources, plans, meshClusters, decisions } = options;
-  /** The names that an app cannot have, since somebody else's objects have them. */
+  /** By app: the names of its PlacementDecisions that objects of other programs already have. */
   const taken = new Map<string, ReadonlySet<string>>();
 
   /** Undefined: the app has no plan yet, so what was published stays. */
@@ -63,7 +63,7 @@ export function createPlacementsReconciler(options: PlacementsReconcilerOptions)
     else taken.set(formatRequest(request), names);
     for (const name of names) {
       if (app === undefined || before?.has(name)) continue;
-      const message = `PlacementDecision ${name} is not published, since another program's object has the name`;
+      const message = `PlacementDecision ${name} is not published, since an object of another program has this name`;
       events.event(app.object, "Warning", "PlacementNotPublished", message);
     }
   }

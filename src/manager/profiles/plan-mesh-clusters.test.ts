@@ -140,7 +140,9 @@ describe("no MeshCluster is made or changed", () => {
       expect(created).toEqual([]);
       return notices[0]?.message;
     };
-    expect(message({})).toBe("status.accessProviders has no cluster.server, so no MeshCluster can be made or changed");
+    expect(message({})).toBe(
+      "status.accessProviders has no cluster.server, so the manager does not make or change the MeshCluster",
+    );
     expect(message(at("http://eu.example"))).toMatch(/^status\.accessProviders\[0\]\.cluster\.server must be a URL/);
     expect(message({ credentialProviders: [{ cluster: { server: 5 } }] })).toMatch(/^status\.credentialProviders\[0\]/);
     expect(message(at("https://eu.example:99999"))).toContain("has no valid host and port");

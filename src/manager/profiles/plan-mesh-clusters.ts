@@ -1,5 +1,6 @@
-// Which MeshClusters of a namespace are made or changed so that each ClusterProfile has one. Pure. Invariants: a MeshCluster that a
-// person wrote is never changed; nothing is deleted, since that would open a cluster to every pod; fields that are not the profile's stay.
+// Which MeshClusters of a namespace are made or changed so that each ClusterProfile has one. Pure. Invariants: a MeshCluster that the
+// manager did not make is never changed; nothing is deleted, since that would open a cluster to every pod; a patch names only the
+// fields that come from the profile.
 import { type ClusterProfile, INVENTORY_GROUP } from "../../api/cluster-profile.ts";
 import { type MeshCluster, meshClusterKind } from "../../api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
@@ -75,8 +76,8 @@ export function nameOfProfile(object: KubeObject): string | undefined {
   return isProfile ? owner.name : undefined;
 }
 
-// With discoveredBy, an operator that finds its clusters by profiles sees only those of its subset. It is the user's from then on, like
-// drainSeconds: an operator may need all profiles.
+// With discoveredBy, an operator that finds its clusters by profiles sees only those of its subset. Later only users change
+// discoveredBy, like drainSeconds: an operator may need all profiles.
 function newMeshCluster(profile: ClusterProfile, spec: ProfileSpec, resource: Resource<ClusterProfile>): MeshCluster {
   const { namespace = "", name = "" } = profile.metadata;
   return {

@@ -17,7 +17,7 @@ export interface ProfileReading {
     | undefined;
 }
 
-/** The API server limits labels only by the size of the object. Every manager stores those of each MeshCluster. */
+/** The API server limits labels only by the size of the object, and every manager keeps the labels of all MeshClusters in memory. */
 export const MAX_LABEL_CHARS = 16_384;
 /** Of clusterID in a MeshCluster. */
 const MAX_ID_CHARS = 253;
@@ -55,11 +55,11 @@ function problemOf(
   const [first] = refused;
   if (first === undefined) {
     if (usable > 0) return undefined;
-    const message = "status.accessProviders has no cluster.server, so no MeshCluster can be made or changed";
+    const message = "status.accessProviders has no cluster.server, so the manager does not make or change the MeshCluster";
     return { reason: "NoServers", message };
   }
   const shown = refused.slice(0, SHOWN_FIELDS).map(({ field, why }) => `${field} ${why}`);
   const more = refused.length > SHOWN_FIELDS ? [`and ${refused.length - SHOWN_FIELDS} more`] : [];
-  const effect = usable > 0 ? "every pod can reach these servers" : "no MeshCluster can be made or changed";
+  const effect = usable > 0 ? "every pod can reach these servers" : "the manager does not make or change the MeshCluster";
   return { reason: "ServerNotUsable", message: `${[...shown, ...more].join("; ")}: ${effect}` };
 }

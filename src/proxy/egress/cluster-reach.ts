@@ -1,5 +1,5 @@
-// The clusters to which connections fail, for the manager's status. Invariants: only clusters that the pod's subset owns are named, and each
-// until a connection succeeds or the cluster leaves the subset; a status that follows changes at most once in FAILING_MS.
+// The clusters to which connections fail, for the status that the manager writes. Invariants: only clusters that the pod's subset owns
+// are reported, each until a connection succeeds or the subset loses the cluster; a failure is reported after FAILING_MS at the earliest.
 import type { Clock } from "../../base/clock.ts";
 import { formatAddress } from "../../base/settings.ts";
 import { type ClusterReportMessage, MAX_UNREACHABLE } from "../../mesh/contract/messages.ts";

@@ -1,4 +1,5 @@
-// Who may hold the connections of a listener that strangers can reach. Each address has a fair share: the
+// Who may hold the connections of a listener that strangers can reach. The egress proxy uses the same rule for tunnels, with
+// clusters and servers in place of addresses. Each address has a fair share: the
 // number of places divided by the number of addresses that are present. Invariants: an address below its
 // share always gets a place; one that holds no more never loses one; an event costs constant time on average.
 import { BoundedMap } from "./bounded-map.ts";

@@ -110,7 +110,7 @@ describe("status", () => {
     const { stdout } = await startCli([movingApp(), moving, settled]).run("status");
     expect(stdout).toContain(`  2 other clusters, 1 with a problem:
     eu-1 of v2: Enforced is False (Moving) for 41s: shop: pod shop-1 has not given up the cluster yet; subset "v2" waits for the cluster
-    what helps: docs/tasks/divide-clusters.md#while-a-cluster-moves
+    what helps: docs/reference/status.md#meshcluster
 `);
     expect((await startCli([movingApp(), settled]).run("status")).stdout).toContain("  1 other cluster, each with one owner\n");
     expect((await startCli([movingApp(), meshClusterOf("eu-1", "eu")]).run("status")).stdout).not.toContain("other cluster");

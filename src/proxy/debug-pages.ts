@@ -117,7 +117,7 @@ export function clusterPage(
   const cluster = clusters.find((each) => each.name === name);
   if (cluster === undefined) return { ...head, owner: "every pod" };
   const owner = subsetText(cluster.owner);
-  if (home === undefined) return { ...head, owner, access: "not limited: the pod has no annotation for egress" };
+  if (home === undefined) return { ...head, owner, access: "not limited: the pod has no annotation egress" };
   const refusal = clusterRefusal(cluster, { subset, closedFor: gate.closedFor, home });
   return { ...head, owner, access: refusal?.code ?? "open" };
 }

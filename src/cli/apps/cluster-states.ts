@@ -38,12 +38,12 @@ export function clusterState({ metadata: { namespace = "", name = "" }, status }
   return { namespace, name, owners: [], waitingOn: [], conditions: [], ...read, unread };
 }
 
-/** The conditions that are False, without the sum of the others. */
+/** The conditions that are False, except Ready, which sums up others. */
 export function brokenConditions({ conditions }: Pick<ClusterState, "conditions">): readonly Condition[] {
   return conditions.filter(({ type, status }) => type !== "Ready" && status === "False");
 }
 
-/** How many clusters an app divides, and each that has not one writer or cannot be reached. */
+/** How many clusters an app divides, and each cluster that may have several writers or cannot be reached. */
 export function clusterLines(app: string, own: readonly ClusterState[], nowMs: number): string[] {
   if (own.length === 0) return [];
   const waiting = own.filter((state) => brokenConditions(state).length > 0);
@@ -53,7 +53,7 @@ export function clusterLines(app: string, own: readonly ClusterState[], nowMs: n
   return [
     `  ${counted(own.length, "other cluster")}, ${waiting.length === 0 ? "each with one owner" : `${waiting.length} with a problem:`}`,
     ...lines,
-    ...(lines.length === 0 ? [] : ["    what helps: docs/tasks/divide-clusters.md#while-a-cluster-moves"]),
+    ...(lines.length === 0 ? [] : ["    what helps: docs/reference/status.md#meshcluster"]),
   ];
 }
 

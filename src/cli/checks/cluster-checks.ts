@@ -4,7 +4,7 @@ import { MESH_CLUSTERS } from "../../api/resources.ts";
 import { brokenConditions, clusterState, listMeshClusters } from "../apps/cluster-states.ts";
 import { type Check, foundError, foundWarning, unreadFindings } from "./check.ts";
 
-const DOCS = "tasks/divide-clusters.md#while-a-cluster-moves";
+const DOCS = "reference/status.md#meshcluster";
 /** A cluster that moves for longer waits for a pod. */
 const LONG_MOVE_MS = 10 * 60_000;
 

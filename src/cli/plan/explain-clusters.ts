@@ -1,5 +1,4 @@
-// Why another cluster belongs to the subset that it belongs to, and why it may still have several writers: lines below the answers
-// of the sidecars.
+// Why a subset owns another cluster, and why the cluster may still have several writers: the lines below the answers of the sidecars.
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { validateVirtualApp } from "../../api/virtual-app.ts";

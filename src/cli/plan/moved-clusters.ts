@@ -16,7 +16,7 @@ export interface ClusterMove {
   readonly servers?: readonly string[];
   /** Every pod can write there afterwards, and could not before. */
   readonly opens?: true;
-  /** For how long no pod can write to the cluster, at most, if all pods have egress. Absent: pods go on writing. */
+  /** For how long no pod can write to the cluster, at most, if all pods have the annotation egress. Absent: pods go on writing. */
   readonly drainSeconds?: number;
 }
 
@@ -97,7 +97,9 @@ export function clusterNotes(moves: readonly ClusterMove[]): string[] {
     ...(opened.length === 0 ? [] : [`every pod will be able to write to: ${opened.join(", ")}`]),
     ...(names.length === 0
       ? []
-      : [`no pod can write there for up to ${longest} s (drainSeconds), longer if a pod has no egress: ${names.join(", ")}`]),
+      : [
+          `no pod can write there for up to ${longest} s (drainSeconds), longer if a pod has no annotation egress: ${names.join(", ")}`,
+        ]),
   ];
 }
 

@@ -30,7 +30,7 @@ describe("plan of an edit that gives a cluster to another subset", () => {
       stdout: `VirtualApp ops/shop: 2 of 2 clusters get other owners
   clusters v2 -> default  1  eu-1
   clusters default -> v2  1  us-1
-  no pod can write there for up to 60 s (drainSeconds), longer if a pod has no egress: eu-1, us-1
+  no pod can write there for up to 60 s (drainSeconds), longer if a pod has no annotation egress: eu-1, us-1
 `,
     });
   });
@@ -48,7 +48,7 @@ describe("plan of an edit that gives a cluster to another subset", () => {
     const first = await plan([givesTo("eu")], [...CLUSTERS, stored(NO_CLUSTER)]);
     expect(first.stdout).toContain("clusters every pod -> v2       1  eu-1\n");
     expect(first.stdout).toContain(
-      "no pod can write there for up to 60 s (drainSeconds), longer if a pod has no egress: eu-1, us-1\n",
+      "no pod can write there for up to 60 s (drainSeconds), longer if a pod has no annotation egress: eu-1, us-1\n",
     );
     const last = await plan([NO_CLUSTER], [...CLUSTERS, stored(givesTo("eu"))]);
     expect(last).toMatchObject({ code: EXIT.findings });
@@ -81,7 +81,7 @@ describe("plan of an edit of MeshClusters", () => {
   it("says who gets a new cluster, and one with a new label", async () => {
     const added = await plan([cluster("eu-2", "eu", { drainSeconds: 5 })], [...CLUSTERS, app]);
     expect(added.stdout).toContain("1 of 3 clusters gets another owner\n  clusters every pod -> v2  1  eu-2\n");
-    expect(added.stdout).toContain("for up to 5 s (drainSeconds), longer if a pod has no egress: eu-2\n");
+    expect(added.stdout).toContain("for up to 5 s (drainSeconds), longer if a pod has no annotation egress: eu-2\n");
     const relabelled = await plan([cluster("us-1", "eu")], [...CLUSTERS, app]);
     expect(relabelled).toMatchObject({ code: EXIT.findings, stdout: expect.stringContaining("clusters default -> v2  1  us-1") });
   });
@@ -168,7 +168,7 @@ describe("plan of an edit of a root", () => {
     const { stdout } = await plan([sampleShardingRoot({ clusterSelector: {} })], [...known, before]);
     expect(stdout).toContain("clusters every pod -> shop-1-normal");
     expect(stdout).toContain(
-      "no pod can write there for up to 60 s (drainSeconds), longer if a pod has no egress: a, b, c, d, e, f\n",
+      "no pod can write there for up to 60 s (drainSeconds), longer if a pod has no annotation egress: a, b, c, d, e, f\n",
     );
   });
 });

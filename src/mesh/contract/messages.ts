@@ -115,7 +115,7 @@ export type ReportMessage = {
 }[keyof Reports];
 
 export interface ClusterReportMessage {
-  /** The clusters to which the last connection has failed, at most MAX_UNREACHABLE. */
+  /** The clusters to which all connections have failed for some seconds, at most MAX_UNREACHABLE. */
   readonly unreachable: readonly UnreachableClusterMessage[];
 }
 

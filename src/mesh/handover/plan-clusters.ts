@@ -50,13 +50,14 @@ export interface ClusterPlan {
 /** @param desired the owners that the spec names, without fences */
 export function planClusters(desired: readonly ClusterRoute[], claims: readonly Claim[]): ClusterPlan {
   const fenced = new Set<string>();
-  const isHad = remember((cluster: ClusterRoute) => isGranted(cluster, claims));
+  const isGrantedAlready = remember((cluster: ClusterRoute) => isGranted(cluster, claims));
   const keptBy = rememberKept(desired);
   const waits = claims.flatMap((claim): ClusterWait[] => {
     const kept = keptBy(claim);
     // If routes let another subset reach a granted cluster, they are newer than the grant: the app had no rule about it for a time.
     const isAfterGrant = claim.kind === "table" && claim.clusters !== undefined;
-    for (const cluster of kept) if (claim.subset !== cluster.owner && (isAfterGrant || !isHad(cluster))) fenced.add(cluster.name);
+    for (const cluster of kept)
+      if (claim.subset !== cluster.owner && (isAfterGrant || !isGrantedAlready(cluster))) fenced.add(cluster.name);
     const { podName, subset } = claim;
     const isFree = (cluster: ClusterRoute) => claim.kind === "table" && !isEnforced(claim, cluster);
     return [...Map.groupBy(kept, (cluster) => (isFree(cluster) ? "not-enforced" : causeOf(claim)))].map(([cause, clusters]) => ({

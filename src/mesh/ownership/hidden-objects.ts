@@ -6,7 +6,7 @@ import { accessTo, type ClusterRoute, type ClusterView } from "./clusters.ts";
 
 /** The hidden objects of one resource. */
 export interface HiddenObjects {
-  /** Of the app. An object with one of the names is hidden there, and outside of namespaces. */
+  /** The app's namespace. An object with one of the names is hidden there, or if it is cluster-scoped. */
   readonly namespace: string;
   /** By the object's name: the cluster that it is about. */
   readonly clusters: ReadonlyMap<string, ClusterRoute>;

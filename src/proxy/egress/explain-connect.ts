@@ -38,7 +38,7 @@ export function explainConnect(target: EgressTarget, deps: ExplainConnectDeps) {
     request: `${METHOD} ${formatAddress(target)}`,
   };
   if (deps.home === undefined) {
-    const message = "goes to the server: the pod has no annotation for egress, so its sidecar does not see such requests";
+    const message = "goes to the server: the pod has no annotation egress, so its sidecar does not see requests to other servers";
     return { ...head, decision: "forwarded", message, steps: [] };
   }
   const request = egressRequestOf(METHOD, target);

@@ -180,7 +180,7 @@ function clusterMovesOf({ before, after, verdicts }: Omit<EditedApp, "source">, 
   const accepted = [old, next].map(({ clusters }) => acceptedIn(clusters, namespace).accepted);
   const { moves, total } = movedClusters(
     { ownersOf: before.isEnding ? undefined : first.before, accepted: accepted[0] ?? [] },
-    // At its end every pod of the app gets everything.
+    // When an app ends, every pod can write to all clusters.
     { ownersOf: after.isEnding ? undefined : last.after, accepted: accepted[1] ?? [] },
   );
   if (!after.spec.isPaused || after.isEnding) return { moves, total };

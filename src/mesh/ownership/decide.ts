@@ -140,12 +140,12 @@ function refuseFrozen(view: ResourceView, info: ResourceInfo, scope: ResourceSco
 function refuseHidden(view: ResourceView, info: ResourceInfo): Decision | undefined {
   if (!mayHide(view.hidden, info)) return undefined;
   if (info.verb === "deletecollection") {
-    const message = `${describe(info)}: it reaches objects about clusters of other subsets; delete by name instead`;
+    const message = `${describe(info)}: this may reach objects that are for clusters of other subsets; delete by name instead`;
     return { kind: "refuse", why: "not-narrowable", message };
   }
   const cluster = hidingCluster(view.hidden, info);
   if (cluster === undefined) return undefined;
-  const message = `${describe(info)}: it is about cluster "${cluster.name}", which`;
+  const message = `${describe(info)}: the object is for cluster "${cluster.name}", which`;
   if (accessTo(cluster, cluster.owner) === "moving")
     return { kind: "refuse", why: "moving", message: `${message} moves to ${subsetText(cluster.owner)}` };
   return { kind: "refuse", why: "other-subset", message: `${message} belongs to ${subsetText(cluster.owner)}` };

@@ -115,7 +115,7 @@ describe("the object of a cluster", () => {
   it("is named in the refusal, with the cluster and its owner", async () => {
     const { send } = await setUp(FOREIGN);
     await expect(send("PUT", `${HERE}/eu`)).rejects.toThrow(
-      /^ctrlmesh: update secrets "eu": it is about cluster "eu", which belongs to subset "green"/,
+      /^ctrlmesh: update secrets "eu": the object is for cluster "eu", which belongs to subset "green"/,
     );
   });
 

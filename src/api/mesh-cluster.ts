@@ -25,11 +25,14 @@ export const clusterServerSchema = textUpTo(512)
   .regex(HTTPS_URL, { error: 'must be a URL as in a kubeconfig, such as "https://eu-1.example.com:6443"' })
   .refine((url) => !HTTPS_URL.test(url) || serverOf(url) !== undefined, { error: "has no valid host and port" });
 
+/** With OpenShift's names for them. */
+const NAMESPACES: ReadonlySet<string> = new Set(["namespaces", "projects", "projectrequests"]);
+
 const discoverySchema = z.strictObject({
   apiGroup: optional(textUpTo(253)).meta({ default: "" }).describe("API group of the object; empty for the core group."),
   resource: textUpTo(253)
     .regex(/^[a-z][a-z0-9-]*$/, { error: 'must be a resource as in RBAC rules, such as "secrets"' })
-    .refine((resource) => resource !== "namespaces", { error: "namespaces are divided by the rules of the app" })
+    .refine((resource) => !NAMESPACES.has(resource), { error: "namespaces are divided by the rules of the app" })
     .describe("Resource of the object, in the plural as in RBAC rules."),
   name: textUpTo(253).min(1, "must not be empty").describe("Name of the object."),
 });
@@ -104,6 +107,11 @@ export type DiscoveryObject = NonNullable<MeshCluster["spec"]["discoveredBy"]>[n
 
 export function validateMeshCluster(object: unknown): ValidationResult<MeshCluster> {
   return validate(meshClusterKind.schema, object);
+}
+
+/** The objects in a list that may not be valid, without those that cannot be read. */
+export function readDiscoveryObjects(list: readonly unknown[]): DiscoveryObject[] {
+  return list.flatMap((each) => discoverySchema.safeParse(each).data ?? []);
 }
 
 /** host:port of a URL, in the form in which the proxy compares servers; undefined if it has none. */

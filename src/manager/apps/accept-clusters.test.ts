@@ -96,6 +96,20 @@ describe("the MeshClusters of a namespace", () => {
     expect(refused.get("eu")).toMatchObject({ reason: "Invalid", message: expect.stringContaining("spec.servers[1]") });
   });
 
+  it("the valid servers and objects of one that is not valid count: a mistake opens nothing else", () => {
+    const secret = { resource: "secrets", name: "eu" };
+    const servers = ["https://eu.example", "http://typo.example", 7];
+    const discoveredBy = [secret, { resource: "namespaces", name: "x" }, { resource: "projects", name: "x" }, "odd"];
+    const { accepted, refused } = acceptClusters([
+      meshCluster("eu", { servers, discoveredBy }),
+      meshCluster("odd", { servers: 3 }),
+    ]);
+    expect(accepted).toMatchObject([
+      { name: "eu", servers: ["eu.example:443"], objects: [{ group: "", resource: "secrets", name: "eu" }] },
+    ]);
+    expect([...refused.keys()]).toEqual(["eu", "odd"]);
+  });
+
   it("one that is deleted does not count, and one that is not valid says why", () => {
     const ending = meshCluster("eu", { servers: ["https://eu.example"] }, { deletionTimestamp: "2026-01-02T00:00:00Z" });
     const { accepted, refused } = acceptClusters([

@@ -5,6 +5,7 @@ import {
   DEFAULT_DRAIN_SECONDS,
   type DiscoveryObject,
   type MeshCluster,
+  readDiscoveryObjects,
   serverOf,
   validateMeshCluster,
 } from "../../api/mesh-cluster.ts";
@@ -98,13 +99,17 @@ function takeObjects(
   return problem;
 }
 
-/** The servers of an object that is not valid: a mistake in one of them must not open the others to every pod. */
-function readableSpec({ spec }: { readonly spec?: unknown }): Pick<MeshCluster["spec"], "servers"> {
-  const { data } = READABLE.safeParse(spec);
-  return { servers: (data?.servers ?? []).filter((server) => typeof server === "string") };
+/** The servers and objects of an object that is not valid: a mistake in one of them must not open the others to every pod. */
+function readableSpec({ spec }: { readonly spec?: unknown }): Pick<MeshCluster["spec"], "servers" | "discoveredBy"> {
+  const { servers, discoveredBy } = READABLE.parse(spec ?? {});
+  return {
+    servers: servers.filter((server) => typeof server === "string"),
+    discoveredBy: readDiscoveryObjects(discoveredBy),
+  };
 }
 
-const READABLE = z.object({ servers: z.array(z.unknown()) });
+const LIST = z.array(z.unknown()).catch([]);
+const READABLE = z.object({ servers: LIST, discoveredBy: LIST }).catch({ servers: [], discoveredBy: [] });
 
 function byAge({ metadata: a }: MeshCluster, { metadata: b }: MeshCluster): number {
   const [first, second] = [a, b].map(({ creationTimestamp = "", name = "" }) => `${creationTimestamp} ${name}`);

@@ -44,7 +44,7 @@ describeWithKube("credentials of another cluster", () => {
     gateway = await startGateway(eu);
     mesh = await startMesh({ kube: home });
     const metadata = { namespace: NAMESPACE, name: "eu" };
-    const spec = { servers: [eu.server, gatewayUrl()], drainSeconds: 2 };
+    const spec = { servers: [eu.server, gatewayUrl()], clusterID: "c-eu", drainSeconds: 2 };
     await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
     const app = parse(demoVirtualApp());
     app.spec.route.subRules[0].match.push({ clusters: ["eu"] });
@@ -119,6 +119,28 @@ describeWithKube("credentials of another cluster", () => {
 
   it("may be for a server whose URL has a path, as behind a gateway", async () => {
     await expectOneWriter({ server: gatewayUrl(), "insecure-skip-tls-verify": true }, { token: eu.token });
+  });
+
+  it("may be for a server that only a younger MeshCluster with the same clusterID lists", async () => {
+    const metadata = { namespace: NAMESPACE, name: "eu-again" };
+    const server = eu.server.replace("127.0.0.1", "localhost");
+    const spec = { servers: [server], clusterID: "c-eu", drainSeconds: 2 };
+    await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
+    await eventually(async () => {
+      const { status } = await mesh.client.get(MESH_CLUSTERS, metadata);
+      expect(status?.conditions?.find(({ type }) => type === "Identified")).toMatchObject({ status: "False" });
+      const eldest = await mesh.client.get(MESH_CLUSTERS, { ...metadata, name: "eu" });
+      expect(eldest.status?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
+    }, 30_000);
+    // The owner too waits for drainSeconds, since the other pod could write through this server before.
+    const cluster = { server, "insecure-skip-tls-verify": true };
+    const get = ["get", "namespaces", "--request-timeout=5s"];
+    const getBy = (pod: MeshPod) => tryKubectl(kubeconfigOf(pod, cluster, { token: eu.token }), get);
+    await eventually(async () => {
+      expect((await getBy(other)).stderr).toContain('cluster "eu" belongs');
+      expect(await getBy(owner)).toMatchObject({ code: 0 });
+    }, 30_000);
+    await expectOneWriter(cluster, { token: eu.token });
   });
 
   it("do not make a client trust another server: the sidecar leaves its TLS closed", async () => {

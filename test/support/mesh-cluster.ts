@@ -1,4 +1,5 @@
-// MeshClusters for tests of the command line.
+// MeshClusters for tests.
+import type { MeshCluster } from "../../src/api/mesh-cluster.ts";
 import type { FakeObject } from "./cli.ts";
 
 /** In the namespace ops, with the server https://NAME.example:6443 and the label region. */
@@ -21,4 +22,14 @@ export function movingCluster(subset: string, pod: string, since: string) {
     { type: "Enforced", status: "False", reason: "Moving", message, ...common },
   ];
   return { owners: [{ app: "shop", subset }], waitingOn: [pod], conditions };
+}
+
+/** In the namespace fleet, also with a spec that the schema does not allow. */
+export function fleetCluster(name: string, spec: object, metadata: object = {}): MeshCluster {
+  const common = { apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster" } as const;
+  return {
+    ...common,
+    metadata: { namespace: "fleet", name, creationTimestamp: "2026-01-01T00:00:00Z", ...metadata },
+    spec,
+  } as MeshCluster;
 }

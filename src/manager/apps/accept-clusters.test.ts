@@ -1,15 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import { fleetCluster as meshCluster } from "../../../test/support/mesh-cluster.ts";
 import { acceptClusters } from "./accept-clusters.ts";
-
-function meshCluster(name: string, spec: object, metadata: object = {}): MeshCluster {
-  const common = { apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster" } as const;
-  return {
-    ...common,
-    metadata: { namespace: "fleet", name, creationTimestamp: "2026-01-01T00:00:00Z", ...metadata },
-    spec,
-  } as MeshCluster;
-}
 
 describe("the MeshClusters of a namespace", () => {
   it("are known by the hosts and ports of their servers, in one form", () => {

@@ -1,16 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import { fleetCluster as meshCluster } from "../../../test/support/mesh-cluster.ts";
 import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
-
-function meshCluster(name: string, spec: object, metadata: object = {}): MeshCluster {
-  const common = { apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster" } as const;
-  return {
-    ...common,
-    metadata: { namespace: "fleet", name, creationTimestamp: "2026-01-01T00:00:00Z", ...metadata },
-    spec,
-  } as MeshCluster;
-}
 
 describe("the status of a MeshCluster", () => {
   const object = meshCluster("eu", { servers: ["https://eu.example"] }, { generation: 3 });

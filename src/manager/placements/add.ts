@@ -2,9 +2,10 @@
 // ClusterProfile, and the PlacementDecisions, which others may edit and delete. A request names an app.
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import { type Controller, changed, controllerOf, generationChanged } from "../../runtime/controller.ts";
+import { type Controller, changed, controllerOf } from "../../runtime/controller.ts";
 import { dividesClusters } from "../apps/app.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
+import { watchApps } from "../apps/watch-apps.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { createDecisionStore } from "./decision-store.ts";
 import { createPlacementsReconciler } from "./reconciler.ts";
@@ -31,19 +32,11 @@ export function addPlacementsController(options: PlacementsControllerOptions): C
       .list(metadata.namespace)
       .filter(dividesClusters)
       .map(({ ref }) => ref);
-  const builder = controllerOf({ name: "placements", debounceMs: DEBOUNCE_MS, ...options })
-    .watches(MESH_CLUSTERS, dividing, { predicates: [changed(({ metadata }) => metadata.ownerReferences)] })
-    .on(plans.onChange, (app) => [app]);
-  const controller: Controller = sources
-    .reduce(
-      (each, source) =>
-        each.watches(
-          source.resource,
-          (object) => [{ namespace: object.metadata.namespace ?? "", name: source.appNameOf(object) }],
-          { predicates: [generationChanged] },
-        ),
-      builder,
-    )
-    .withReconciler(createPlacementsReconciler({ ...options, decisions, meshClusters }));
+  const builder = controllerOf({ name: "placements", debounceMs: DEBOUNCE_MS, ...options }).watches(MESH_CLUSTERS, dividing, {
+    predicates: [changed(({ metadata }) => metadata.ownerReferences)],
+  });
+  const controller: Controller = watchApps(builder, sources, plans).withReconciler(
+    createPlacementsReconciler({ ...options, decisions, meshClusters }),
+  );
   return controller;
 }

@@ -2,8 +2,9 @@
 // delete them, and the apps, which may end. A request names an app.
 import { OWNERSHIP_SLICES } from "../../api/resources.ts";
 import { metadataOnly } from "../../kube/client/resource.ts";
-import { type Controller, controllerOf, generationChanged } from "../../runtime/controller.ts";
+import { type Controller, controllerOf } from "../../runtime/controller.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
+import { watchApps } from "../apps/watch-apps.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { createSlicesReconciler } from "./reconciler.ts";
 import { appNameOf } from "./slice-object.ts";
@@ -20,18 +21,9 @@ interface SlicesControllerOptions extends ControllerBase, Pick<ManagerContext, "
 export function addSlicesController(options: SlicesControllerOptions): Controller {
   const { informers, sources, plans } = options;
   const slices = informers.store(metadataOnly(OWNERSHIP_SLICES));
-  const builder = controllerOf({ name: "slices", debounceMs: DEBOUNCE_MS, ...options })
-    .watches(metadataOnly(OWNERSHIP_SLICES), (slice) => [{ namespace: slice.metadata.namespace ?? "", name: appNameOf(slice) }])
-    .on(plans.onChange, (app) => [app]);
-  return sources
-    .reduce(
-      (each, source) =>
-        each.watches(
-          source.resource,
-          (object) => [{ namespace: object.metadata.namespace ?? "", name: source.appNameOf(object) }],
-          { predicates: [generationChanged] },
-        ),
-      builder,
-    )
-    .withReconciler(createSlicesReconciler({ ...options, slices }));
+  const builder = controllerOf({ name: "slices", debounceMs: DEBOUNCE_MS, ...options }).watches(
+    metadataOnly(OWNERSHIP_SLICES),
+    (slice) => [{ namespace: slice.metadata.namespace ?? "", name: appNameOf(slice) }],
+  );
+  return watchApps(builder, sources, plans).withReconciler(createSlicesReconciler({ ...options, slices }));
 }

@@ -112,4 +112,20 @@ describe("the MeshClusters of a namespace", () => {
     expect([...refused.keys()]).toEqual(["bad", "none"]);
     expect(refused.get("bad")?.message).toContain("spec.servers[0]");
   });
+
+  it("are read once: when one changes, the others cost nothing but a look at their names", () => {
+    let reads = 0;
+    const { spec, ...rest } = meshCluster("eu", { servers: ["https://eu.example"] });
+    const counted = Object.defineProperty({ ...rest, spec }, "spec", {
+      enumerable: true,
+      get() {
+        reads++;
+        return spec;
+      },
+    });
+    acceptClusters([counted]);
+    const first = reads;
+    expect(acceptClusters([counted, meshCluster("us", { servers: ["https://us.example"] })]).accepted).toHaveLength(2);
+    expect([first > 0, reads]).toEqual([true, first]);
+  });
 });

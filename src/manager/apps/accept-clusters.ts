@@ -10,6 +10,7 @@ import {
   validateMeshCluster,
 } from "../../api/mesh-cluster.ts";
 import { formatProblem } from "../../api/problems.ts";
+import { remember } from "../../base/remember.ts";
 import { MAX_CLUSTERS } from "../../mesh/contract/route-type.ts";
 import type { ClusterRoute, HomeObject } from "../../mesh/ownership/clusters.ts";
 import type { ClusterFacts } from "./compile/route-spec.ts";
@@ -42,11 +43,9 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
   const refused = new Map<string, Refusal>();
   for (const object of objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined).sort(byAge)) {
     const { name = "", labels = {} } = object.metadata;
-    const checked = validateMeshCluster(object);
-    if (!checked.ok) refused.set(name, { reason: "Invalid", message: checked.problems.map(formatProblem).join("; ") });
-    const spec: Partial<MeshCluster["spec"]> = checked.ok ? checked.value.spec : readableSpec(object);
-    const { servers = [], clusterID, discoveredBy = [], interception, drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
-    const hosts = [...new Set(servers.flatMap((url) => serverOf(url) ?? []))].sort();
+    const { problems, spec, hosts } = readCluster(object);
+    if (problems !== undefined) refused.set(name, { reason: "Invalid", message: problems });
+    const { clusterID, discoveredBy = [], interception, drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
     if (hosts.length === 0) continue;
     const identities = [...hosts.map((host) => `server ${host}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
     const taken = identities.find((identity) => known.has(identity));
@@ -61,7 +60,7 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
       continue;
     }
     if (older === undefined) accepted.push(cluster);
-    else if (checked.ok) {
+    else if (problems === undefined) {
       const message = `${taken} is that of MeshCluster ${older.name}: keep one MeshCluster for each cluster`;
       refused.set(name, { reason: "AlreadyKnown", message });
     }
@@ -76,6 +75,14 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
   }
   return { accepted: accepted.sort((a, b) => (a.name < b.name ? -1 : 1)), refused };
 }
+
+/** What one object says. A namespace has up to 500, which are accepted anew whenever one of them changes. */
+const readCluster = remember((object: MeshCluster) => {
+  const checked = validateMeshCluster(object);
+  const problems = checked.ok ? undefined : checked.problems.map(formatProblem).join("; ");
+  const spec: Partial<MeshCluster["spec"]> = checked.ok ? checked.value.spec : readableSpec(object);
+  return { problems, spec, hosts: [...new Set((spec.servers ?? []).flatMap((url) => serverOf(url) ?? []))].sort() };
+});
 
 /**
  * Gives the cluster the objects that no older cluster has.

@@ -6,18 +6,20 @@ import type { SeenEvent } from "./watch-model/memory.ts";
 import { rest } from "./watch-steps.ts";
 import type { World } from "./watch-world.ts";
 
-export function expectQuiet({ clients, histories, apiServer, witness, isMine, hasStayed }: World): void {
+export function expectQuiet({ clients, histories, apiServer, witness, isMine, hides, hasStayed }: World): void {
   expect(witness.problems).toEqual([]);
   expect(apiServer.openWatches).toBe(clients.filter(({ client }) => !client.isOver).length);
   for (const { client, resource } of clients) {
     const { kind, isOver, memory } = client;
     const { state, since = 0 } = memory;
     const history = histories[resource];
-    const steady = eventsAfter(history, since).filter(({ namespace }) => hasStayed(namespace));
-    const seen = memory.events.filter(({ namespace }) => hasStayed(namespace));
+    const steady = eventsAfter(history, since).filter((event) => hasStayed(resource, event));
+    const seen = memory.events.filter((event) => hasStayed(resource, event));
     expect(seen).toEqual(isOver ? steady.slice(0, seen.length) : steady);
     if (isOver) continue;
-    const slice = [...history.stateAt(history.head)].filter(([, { object }]) => isMine(object.namespace));
+    const slice = [...history.stateAt(history.head)].filter(
+      ([key, { object }]) => isMine(object.namespace) && !hides(resource, key),
+    );
     const wanted = sorted(slice.map(([key, { version }]) => [key, version]));
     // A creator may, but need not, know what was there before.
     const isNeeded = ([key, version]: readonly [string, number]) => kind.begins !== "create" || version > since || state.has(key);
@@ -65,7 +67,7 @@ export async function expectOwnWrites(world: World, namespace: string): Promise<
   await rest(world, 4);
   const shown = witness.shown.slice(before);
   const present = clients.filter(({ client }) => !client.isOver);
-  for (const { client, resource } of present)
+  for (const { client, resource } of present.filter((each) => written[each.resource] !== undefined))
     expect(shown.some((event) => event.client === client && event.version === written[resource])).toBe(true);
   return present.length > 0;
 }

@@ -14,6 +14,11 @@ const of = <const K extends string, A>(weight: number, what: K, args: { readonly
   arbitrary: fc.record<A>(args).map((more) => ({ do: what, ...more })),
 });
 
+/** The app's namespace, in which objects of clusters may be hidden, each with its own clusters. */
+export const APP_NAMESPACE = "ant";
+/** Whose is the cluster that an object is about: the subset's, another one's, or on its way to the subset. */
+export type ClusterOf = "own" | "theirs" | "moves";
+
 const place = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom<Place>("own", "theirs") },
   { weight: 2, arbitrary: fc.constantFrom<Place>("mine, moves", "theirs, moves", "unknown", "unknown") },
@@ -35,6 +40,7 @@ const command = fc.oneof(
   of(2, "remove", { resource, namespace, name: fc.constantFrom("x", "y") }),
   of(5, "move", { namespace: near, place }),
   of(2, "move far", {}),
+  of(2, "give cluster", { resource, name: fc.constantFrom("x", "y"), to: fc.constantFrom<ClusterOf>("own", "theirs", "moves") }),
   of(6, "deliver", { watch, count: fc.integer({ min: 1, max: 6 }) }),
   of(1, "bookmark", { watch }),
   of(2, "slow", { slow: fc.boolean() }),

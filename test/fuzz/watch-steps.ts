@@ -82,6 +82,7 @@ function stepsOf(world: World): Steps {
       apiServer.setSlow(false);
     },
     "move far": () => moveFar(),
+    "give cluster": ({ resource, name, to }) => world.giveCluster(resource, name, to),
     deliver: ({ watch, count }) => apiServer.deliver(watch, count),
     bookmark: ({ watch }) => apiServer.bookmark(watch),
     slow: ({ slow }) => apiServer.setSlow(slow),

@@ -8,57 +8,65 @@ export interface WatchedClient {
   readonly resource: Resource;
 }
 
+/** What the witness knows of the world. */
+export interface WitnessedWorld {
+  readonly places: ReadonlyMap<string, Place>;
+  /** Something has moved, or moves were lost. */
+  mayExpire(): boolean;
+  /** The pod is shown a namespace that it has lost, until it has seen its own writes. */
+  retains(namespace: string): boolean;
+  /** The object is about a cluster of another subset. */
+  hides(resource: Resource, key: string): boolean;
+}
+
 export class Witness {
   /** All events that clients were shown, in their order. */
   readonly shown: (SeenEvent & { readonly client: ModelClient; readonly resource: Resource })[] = [];
   /** What was shown although it must not be. */
   readonly problems: string[] = [];
-  readonly #places: ReadonlyMap<string, Place>;
+  readonly #world: WitnessedWorld;
   readonly #wereMine = new Set<string>();
-  readonly #mayExpire: () => boolean;
-  readonly #retains: (namespace: string) => boolean;
 
-  /**
-   * @param mayExpire something has moved, or moves were lost
-   * @param retains the pod is shown a namespace that it has lost, until it has seen its own writes
-   */
-  constructor(places: ReadonlyMap<string, Place>, mayExpire: () => boolean, retains: (namespace: string) => boolean) {
-    this.#places = places;
-    this.#mayExpire = mayExpire;
-    this.#retains = retains;
+  constructor(world: WitnessedWorld) {
+    this.#world = world;
   }
 
   /** The places have changed. */
   noteOurs(): void {
-    for (const [name, place] of this.#places) if (place === "own") this.#wereMine.add(name);
+    for (const [name, place] of this.#world.places) if (place === "own") this.#wereMine.add(name);
   }
 
   /** What a client tells. @param watched the client, as soon as it runs */
   observerOf(watched: () => WatchedClient): Observer {
     return {
       onEvent: (event) => {
-        this.#checkEvent(event);
+        this.#checkEvent(watched().resource, event);
         this.shown.push({ ...event, ...watched() });
       },
-      onList: (namespaces) => this.checkList(namespaces),
+      onList: (keys) => this.checkList(watched().resource, keys),
       onExpired: () => {
-        if (!this.#mayExpire()) this.problems.push("a client has to list again, but nothing has moved");
+        if (!this.#world.mayExpire()) this.problems.push("a client has to list again, but nothing has moved");
       },
     };
   }
 
-  checkList(namespaces: ReadonlySet<string>): void {
-    for (const each of namespaces)
-      if (!this.#mayShow(each)) this.problems.push(`${each} listed, which is ${this.#places.get(each)}`);
+  /** @param keys namespace/name of each object */
+  checkList(resource: Resource, keys: readonly string[]): void {
+    for (const each of keys) {
+      const [namespace = ""] = each.split("/");
+      if (!this.#mayShow(namespace)) this.problems.push(`${each} listed, which is ${this.#world.places.get(namespace)}`);
+      if (this.#world.hides(resource, each)) this.problems.push(`${each} listed, which is hidden`);
+    }
   }
 
-  #checkEvent({ type, key, namespace, version }: SeenEvent): void {
+  #checkEvent(resource: Resource, { type, key, namespace, version }: SeenEvent): void {
+    if (this.#world.hides(resource, key)) this.problems.push(`${type} ${key} of version ${version} shown, which is hidden`);
     // What has gone may be told of again, if the client may have known it.
     if (this.#mayShow(namespace) || (type === "DELETED" && this.#wereMine.has(namespace))) return;
-    this.problems.push(`${type} ${key} of version ${version} shown, which is ${this.#places.get(namespace)}`);
+    this.problems.push(`${type} ${key} of version ${version} shown, which is ${this.#world.places.get(namespace)}`);
   }
 
   #mayShow(namespace: string): boolean {
-    return this.#places.get(namespace) === "own" || (this.#retains(namespace) && this.#wereMine.has(namespace));
+    return this.#world.places.get(namespace) === "own" || (this.#world.retains(namespace) && this.#wereMine.has(namespace));
   }
 }

@@ -2,20 +2,31 @@
 // clients.
 
 import { LOST_MOVES, type StoredMoves } from "../../src/mesh/moves/stored-moves.ts";
+import type { ClusterRoute } from "../../src/mesh/ownership/clusters.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { Handler } from "../../src/proxy/call/call.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
-import { callOf, namespacesOf } from "../support/layer-call.ts";
+import { callOf, keysOf } from "../support/layer-call.ts";
 import { type Routes, routes } from "../support/test-routes.ts";
 import { createApiServer } from "./watch-model/api-server.ts";
 import { type ClientKind, ModelClient } from "./watch-model/client.ts";
 import { createHistory, type History } from "./watch-model/history.ts";
 import { type SeenBy, startProcess } from "./watch-process.ts";
-import { FAR, NAMESPACES, type Place, type Resource, type Script, type Start } from "./watch-script.ts";
+import {
+  APP_NAMESPACE,
+  type ClusterOf,
+  FAR,
+  NAMESPACES,
+  type Place,
+  type Resource,
+  type Script,
+  type Start,
+} from "./watch-script.ts";
 import { type WatchedClient, Witness } from "./watch-witness.ts";
 
 const MAX_CLIENTS = 4;
 const PATHS: Readonly<Record<Resource, string>> = { pods: "/api/v1/pods", widgets: "/apis/example.io/v1/widgets" };
+const GROUPS: Readonly<Record<Resource, string>> = { pods: "", widgets: "example.io" };
 const INFORMER: ClientKind = { begins: "list", takesBookmarks: true, isMetadataOnly: false };
 const KINDS: Readonly<Record<Start["kind"], ClientKind>> = {
   lists: INFORMER,
@@ -38,6 +49,8 @@ export class World {
   readonly #places: Map<string, Place>;
   readonly #seenBy: SeenBy;
   readonly #moved = new Set<string>();
+  /** By resource and key of the object that is about it. */
+  readonly #clusters = new Map<string, ClusterOf>();
   readonly #isByNamespace: boolean;
   #hasLostMoves = false;
   #version = 0;
@@ -47,8 +60,13 @@ export class World {
     const near = NAMESPACES.map((name, index): [string, Place] => [name, first[index] ?? "own"]);
     const far = FAR.map((name, index): [string, Place] => [name, index % 2 === 0 ? "own" : "theirs"]);
     this.#places = new Map(isLarge ? [...near, ...far] : near);
-    const mayExpire = () => this.#moved.size > 0 || this.#hasLostMoves;
-    this.witness = new Witness(this.#places, mayExpire, (namespace) => this.#proxy.retains(namespace));
+    const mayExpire = () => this.#moved.size > 0 || this.#clusters.size > 0 || this.#hasLostMoves;
+    this.witness = new Witness({
+      places: this.#places,
+      mayExpire,
+      retains: (namespace) => this.#proxy.retains(namespace),
+      hides: this.hides,
+    });
     this.#seenBy = seenBy;
     this.#isByNamespace = isByNamespace;
     this.#proxy = this.#startProxy(undefined, this.#snapshot());
@@ -60,8 +78,12 @@ export class World {
 
   readonly isMine = (namespace: string) => this.#places.get(namespace) === "own";
 
-  /** True if the namespace has been the subset's all the time. */
-  readonly hasStayed = (namespace: string) => this.isMine(namespace) && !this.#moved.has(namespace);
+  /** True if the object has been the subset's all the time. */
+  readonly hasStayed = (resource: Resource, { namespace, key }: { readonly namespace: string; readonly key: string }) =>
+    this.isMine(namespace) && !this.#moved.has(namespace) && !this.#clusters.has(`${resource} ${key}`);
+
+  /** True for an object of a cluster that is not the subset's. @param key namespace/name */
+  readonly hides = (resource: Resource, key: string) => (this.#clusters.get(`${resource} ${key}`) ?? "own") !== "own";
 
   /** A namespace that is deleted is empty before. */
   empty(namespace: string): void {
@@ -77,10 +99,18 @@ export class World {
     this.#proxy.enforce(this.#snapshot());
   }
 
+  /** Gives the subset the cluster that the object is about, or takes it away. */
+  giveCluster(resource: Resource, name: string, to: ClusterOf): void {
+    const key = `${resource} ${APP_NAMESPACE}/${name}`;
+    if (this.#clusters.get(key) === to) return;
+    this.#clusters.set(key, to);
+    this.#proxy.enforce(this.#snapshot());
+  }
+
   /** The pod writes an object and is answered after this time. Undefined if the subset does not own it. */
   ownWrite(resource: Resource, namespace: string, takesMs: number): number | undefined {
-    if (!this.isMine(namespace)) return undefined;
-    const group = resource === "pods" ? "" : "example.io";
+    if (!this.isMine(namespace) || this.hides(resource, `${namespace}/x`)) return undefined;
+    const group = GROUPS[resource];
     const end = this.#proxy.beginWrite(namespace, { group, resource });
     const version = this.histories[resource].write(namespace, "x");
     if (takesMs === 0) end();
@@ -104,7 +134,7 @@ export class World {
 
   /** A list that no watch follows. */
   async list(resource: Resource): Promise<void> {
-    this.witness.checkList(await namespacesOf(await this.#send(callOf("GET", PATHS[resource]))));
+    this.witness.checkList(resource, await keysOf(await this.#send(callOf("GET", PATHS[resource]))));
   }
 
   /** Kills the proxy's process and starts the next one. Clients come back after a while. */
@@ -127,8 +157,17 @@ export class World {
 
   #snapshot(): Snapshot {
     this.witness.noteOurs();
-    return routes(++this.#version, routesOf(this.#places));
+    const clusters = [...this.#clusters].map(([key, of]) => clusterOf(key, of));
+    const app = { namespace: APP_NAMESPACE, name: "app" };
+    return routes(++this.#version, routesOf(this.#places), { app, clusters });
   }
+}
+
+function clusterOf(key: string, of: ClusterOf): ClusterRoute {
+  const [resource = "", name = ""] = key.split(` ${APP_NAMESPACE}/`);
+  const objects = [{ group: GROUPS[resource as Resource], resource, name }];
+  const owner = of === "theirs" ? "green" : "blue";
+  return { name: key, servers: [], drainMs: 0, objects, owner, ...(of === "moves" ? { isFenced: true } : {}) };
 }
 
 function routesOf(places: ReadonlyMap<string, Place>): Routes {

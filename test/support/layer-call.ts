@@ -61,10 +61,10 @@ export async function namesOf(reply: Reply): Promise<string[]> {
   return value.items?.map((item) => item.metadata.name) ?? [value.metadata?.name ?? ""];
 }
 
-/** The namespaces of the objects in a JSON list. */
-export async function namespacesOf(reply: Reply): Promise<ReadonlySet<string>> {
-  const { items } = JSON.parse(await textOf(reply)) as { items: { metadata: { namespace: string } }[] };
-  return new Set(items.map(({ metadata }) => metadata.namespace));
+/** The namespace/name of each object in a JSON list. */
+export async function keysOf(reply: Reply): Promise<string[]> {
+  const { items } = JSON.parse(await textOf(reply)) as { items: { metadata: { namespace: string; name: string } }[] };
+  return items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
 }
 
 export function through(layer: Layer, upstream: Handler): Handler {

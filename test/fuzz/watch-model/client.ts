@@ -27,7 +27,8 @@ export interface Target {
 /** Is told what the client is shown, before it takes effect. */
 export interface Observer {
   onEvent(event: SeenEvent): void;
-  onList(namespaces: ReadonlySet<string>): void;
+  /** @param keys namespace/name of each object */
+  onList(keys: readonly string[]): void;
   onExpired(): void;
 }
 
@@ -117,7 +118,7 @@ export class ModelClient {
     if (reply.status !== 200) throw new Error(`list: ${reply.status}`);
     const list = JSON.parse(await textOf(reply)) as { kind: string; metadata: Meta; items: { metadata: Meta }[] };
     this.#checkKind(list.kind, "List");
-    this.#observer.onList(new Set(list.items.map(({ metadata }) => metadata.namespace)));
+    this.#observer.onList(list.items.map(({ metadata }) => keyOf(metadata)));
     const objects = list.items.map(({ metadata }) => [keyOf(metadata), Number(metadata.resourceVersion)] as const);
     this.memory.replace(Number(list.metadata.resourceVersion), objects);
   }

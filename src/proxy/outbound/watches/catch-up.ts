@@ -9,6 +9,7 @@ import { NEVER, type Version } from "../../../kube/resource-version.ts";
 import type { Collection, Due } from "../../../mesh/moves/known.ts";
 import type { MoveLog } from "../../../mesh/moves/move-log.ts";
 import { MAX_MOVED } from "../../../mesh/moves/moves-between.ts";
+import { hidingCluster } from "../../../mesh/ownership/hidden-objects.ts";
 import { excludedNamespaces, isHiddenBy, mayHideUnknown, type QueryPlan } from "../../../mesh/ownership/plan-query.ts";
 import { governingPlace, isOwned, type ResourceView, readViewOf } from "../../../mesh/ownership/snapshot.ts";
 import { createRecord, type Handler, type ResourceCall, withQuery } from "../../call/call.ts";
@@ -102,7 +103,10 @@ async function listMoved(
       const moved = places.filter((place) => isGained(place) === (type === "ADDED"));
       if (moved.length === 0) continue;
       const isIn = (meta: ItemMeta) => moved.includes(governingPlace(group, resource, meta));
-      const keep = (meta: ItemMeta) => isIn(meta) && (type === "DELETED" || isOwned(view, meta));
+      // Of a hidden object the client was never told: after a change of what is hidden, it has to list.
+      const isTold = (meta: ItemMeta) =>
+        type === "ADDED" ? isOwned(view, meta) : hidingCluster(view.hidden, meta) === undefined;
+      const keep = (meta: ItemMeta) => isIn(meta) && isTold(meta);
       const found = listEvents(encoding, type, body, version, keep);
       events.push(...found.events);
       if (takesBookmarks(call)) bookmark = bookmarkFrame(encoding, found.type, version);

@@ -29,12 +29,18 @@ export const clusterServerSchema = textUpTo(512)
 const NAMESPACES: ReadonlySet<string> = new Set(["namespaces", "projects", "projectrequests"]);
 
 const discoverySchema = z.strictObject({
-  apiGroup: optional(textUpTo(253)).meta({ default: "" }).describe("API group of the object; empty for the core group."),
+  apiGroup: optional(textUpTo(253).regex(/^[a-z0-9.-]*$/, { error: 'must be an API group, such as "apps"' }))
+    .meta({ default: "" })
+    .describe("API group of the object; empty for the core group."),
   resource: textUpTo(253)
     .regex(/^[a-z][a-z0-9-]*$/, { error: 'must be a resource as in RBAC rules, such as "secrets"' })
     .refine((resource) => !NAMESPACES.has(resource), { error: "namespaces are divided by the rules of the app" })
     .describe("Resource of the object, in the plural as in RBAC rules."),
-  name: textUpTo(253).min(1, "must not be empty").describe("Name of the object."),
+  // Routes have a bound in bytes (MAX_CLAIM_BYTES), so each character is one byte in JSON.
+  name: textUpTo(253)
+    .min(1, "must not be empty")
+    .regex(/^[!#-$&-.0-[\]-~]*$/, { error: "must be in ASCII, without spaces, quotes and the characters / % \\" })
+    .describe("Name of the object."),
 });
 
 const specSchema = z.strictObject({

@@ -113,6 +113,27 @@ describe("the MeshClusters of a namespace", () => {
     expect(refused.get("bad")?.message).toContain("spec.servers[0]");
   });
 
+  it("are at most 500, also if they are refused: else the servers of one cluster could be any number", () => {
+    const created = (at: number) => ({ creationTimestamp: new Date(Date.UTC(2026, 0, 1, 0, 0, at)).toISOString() });
+    const many = Array.from({ length: 502 }, (_, at) =>
+      meshCluster(`c-${at}`, { servers: [`https://c-${at}.example`], clusterID: "same" }, created(at)),
+    );
+    const { accepted, refused } = acceptClusters(many);
+    expect(accepted.map(({ servers }) => servers.length)).toEqual([500]);
+    expect([refused.get("c-499")?.reason, refused.get("c-500")?.reason]).toEqual(["AlreadyKnown", "TooMany"]);
+  });
+
+  it("name objects in characters of one byte each, since a route has a bound in bytes", () => {
+    const reasonOf = (object: object) =>
+      acceptClusters([
+        meshCluster("eu", { servers: ["https://eu.example"], discoveredBy: [{ resource: "clusterroles", ...object }] }),
+      ]).refused.get("eu")?.reason;
+    const groups = ["rbac.authorization.k8s.io", '"', "é"].map((apiGroup) => reasonOf({ apiGroup, name: "eu" }));
+    expect(groups).toEqual([undefined, "Invalid", "Invalid"]);
+    const names = ["eu-1.example", "system:eu_1", "*", "é", "\u0001", '"', "\\", "a/b", "a b"].map((name) => reasonOf({ name }));
+    expect(names).toEqual([...Array.from({ length: 3 }), ...Array.from({ length: 6 }, () => "Invalid")]);
+  });
+
   it("are read once: when one changes, the others cost nothing but a look at their names", () => {
     let reads = 0;
     const { spec, ...rest } = meshCluster("eu", { servers: ["https://eu.example"] });

@@ -41,8 +41,15 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
   const known = new Map<string, Accepting>();
   const accepted: Accepting[] = [];
   const refused = new Map<string, Refusal>();
-  for (const object of objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined).sort(byAge)) {
+  const live = objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined).sort(byAge);
+  for (const [at, object] of live.entries()) {
     const { name = "", labels = {} } = object.metadata;
+    // Refused objects count too: their servers belong to older ones, and a route has to stay within its bound.
+    if (at >= MAX_CLUSTERS) {
+      const message = `a namespace has at most ${MAX_CLUSTERS} MeshClusters: every pod can reach this one`;
+      refused.set(name, { reason: "TooMany", message });
+      continue;
+    }
     const { problems, spec, hosts } = readCluster(object);
     if (problems !== undefined) refused.set(name, { reason: "Invalid", message: problems });
     const { clusterID, discoveredBy = [], interception, drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
@@ -52,13 +59,6 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
     const older = taken === undefined ? undefined : known.get(taken);
     const cluster: Accepting = older ?? { name, labels, servers: [], drainMs: 0 };
     if (older === undefined && interception === "None") cluster.isOpen = true;
-    if (older === undefined && accepted.length === MAX_CLUSTERS) {
-      refused.set(name, {
-        reason: "TooMany",
-        message: `a namespace has at most ${MAX_CLUSTERS} MeshClusters: every pod can reach this one`,
-      });
-      continue;
-    }
     if (older === undefined) accepted.push(cluster);
     else if (problems === undefined) {
       const message = `${taken} is that of MeshCluster ${older.name}: keep one MeshCluster for each cluster`;

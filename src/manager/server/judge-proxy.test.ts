@@ -5,7 +5,7 @@ import { INJECTED_LABEL } from "../../api/injected-pod.ts";
 import type { VirtualApp } from "../../api/virtual-app.ts";
 import type { Pod } from "../../kube/client/resources.ts";
 import type { RegistrationMessage, RouteClaimsMessage } from "../../mesh/contract/messages.ts";
-import { namedRoute } from "../../mesh/contract/route-type.ts";
+import { MAX_CLAIM_BYTES, MAX_CLUSTERS, namedRoute } from "../../mesh/contract/route-type.ts";
 import { createStore } from "../../runtime/store.ts";
 import type { Rejection } from "../identity/rejections.ts";
 import type { PodIdentity } from "../identity/token-reviewer.ts";
@@ -138,12 +138,23 @@ describe("the bounds of a registration", () => {
     const defaultOnlyUserAgents = Array.from({ length: 64 }, () => "ü".repeat(256));
     const largest = { ...route, callers: { userAgent: "a".repeat(256), defaultOnlyUserAgents, stripManagedFields: true } };
     expect(boundOf({ route: claimsOf(largest, largest, largest, largest, largest) })).toBeUndefined();
+    const clusters = Array.from({ length: MAX_CLUSTERS }, (_, at) => ({
+      name: `eu-west-1-prod-${at}`,
+      servers: [
+        `a-name-as-clouds-make-them-${at}.gr7.eu-west-1.example.com:443`,
+        `api.eu-west-1-prod-${at}.internal.example.com:6443`,
+      ],
+      objects: [{ group: "", resource: "secrets", name: `eu-west-1-prod-${at}-kubeconfig` }],
+      drainMs: 60_000,
+      owner: "canary",
+    }));
+    expect(boundOf({ route: claimsOf({ ...route, clusters }) })).toBeUndefined();
     expect(boundOf({ route: null })).toBeUndefined();
   });
 
   it("refuses a route that is larger than any route without its table", () => {
-    const large = { ...namedRoute(route), body: new Uint8Array(128 * 1024 + 1) };
-    const text = "a route in a registration has at most 131072 bytes";
+    const large = { ...namedRoute(route), body: new Uint8Array(MAX_CLAIM_BYTES + 1) };
+    const text = "a route in a registration has at most 3145728 bytes";
     expect(boundOf({ route: { ...claimsOf(), acknowledged: large } })).toBe(text);
     expect(boundOf({ route: { ...claimsOf(route), inDoubt: [namedRoute(route), large] } })).toBe(text);
   });

@@ -5,6 +5,7 @@
 import { carriesProxy, INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { MAX_NAME_LENGTH } from "../../api/names.ts";
 import type { PodRef, RegistrationMessage } from "../../mesh/contract/messages.ts";
+import { MAX_CLAIM_BYTES } from "../../mesh/contract/route-type.ts";
 import { type PodKey, podKey } from "../../mesh/handover/proxy-facts.ts";
 import type { ProxyVerdict } from "../../mesh/link/manager-stream.ts";
 import type { PodLists } from "../facts/pod-watch.ts";
@@ -71,8 +72,6 @@ export function createProxyJudge({ pods, apps, leaderElsewhere, rejections }: Ju
 
 /** A proxy names five routes at most. The planner reads each, and a registration could name a million. */
 const MAX_IN_DOUBT = 15;
-/** A route without its table. Its largest parts are the user agents and the frozen namespaces: each 64 texts of 256 characters. */
-const MAX_CLAIM_BYTES = 128 * 1024;
 const MAX_CAPABILITIES = 64;
 const MAX_CAPABILITY_CHARS = 64;
 

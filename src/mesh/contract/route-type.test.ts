@@ -19,7 +19,7 @@ import { snapshotToJson, storedFromJson } from "../../proxy/session/snapshot-fil
 import type { Snapshot } from "../ownership/snapshot.ts";
 import type { RouteRule, RouteTable } from "../ownership/table.ts";
 import { ResourceInvalidError, type Versioned } from "./resource-type.ts";
-import { claimedRoute, MAX_CLUSTERS, namedRoute, ROUTE, type RouteContent, routeDigest } from "./route-type.ts";
+import { claimedRoute, MAX_CLAIM_BYTES, MAX_CLUSTERS, namedRoute, ROUTE, type RouteContent, routeDigest } from "./route-type.ts";
 import { hashBytes, tableHash, tableToBytes } from "./table-json.ts";
 import { TABLE_KEYS } from "./table-schema.ts";
 
@@ -334,15 +334,20 @@ it("a freeze, another one and a thaw are differences of their own size, whatever
   }
 });
 
-it("a registration names a route with as many clusters as may be, so that a new manager knows who owns them", () => {
+it("a registration names a route with as many clusters as may be, each as large as may be, so that a new manager knows who owns them", () => {
+  const long = (text: string) => text.padEnd(253, "x");
   const clusters = Array.from({ length: MAX_CLUSTERS }, (_, at) => ({
-    name: `cluster-${at}`,
-    servers: [1, 2, 3, 4, 5, 6, 7, 8].map((server) => `api-${server}.cluster-${at}.a-rather-long-region.example.com:6443`),
-    drainMs: 60_000,
-    owner: "canary",
+    name: long(`cluster-${at}`),
+    servers: [1, 2, 3, 4, 5, 6, 7, 8].map((server) => `${long(`api-${server}.cluster-${at}`)}:64430`),
+    objects: [1, 2, 3, 4].map((object) => ({ group: long("g"), resource: long("r"), name: long(`${at}-${object}`) })),
+    drainMs: 3_600_000,
+    owner: long("canary"),
+    isFenced: true as const,
   }));
   const route = snapshot(table([], {}), { clusters });
-  const claimed = claimedRoute(namedRoute(route));
+  const named = namedRoute(route);
+  expect(named.body.length).toBeLessThan(MAX_CLAIM_BYTES - 128 * 1024); // room for all else
+  const claimed = claimedRoute(named);
   expect(claimed.tableHash).toEqual(tableHash(route.table));
   expect(claimed.withTable(route.table).clusters).toEqual(clusters);
 });

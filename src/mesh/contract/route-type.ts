@@ -168,8 +168,13 @@ function hasSameFixedParts(base: Snapshot, next: Snapshot): boolean {
   return isSame || fixedPartsToJson(a) === fixedPartsToJson(b);
 }
 
-/** The maximum memory of a route without its table, whose largest part is the list of clusters: MAX_CLUSTERS fit with all their servers. */
-const MAX_CLAIM_MEMORY = 2 * 1024 * 1024;
+/**
+ * The maximum length of a route without its table, in a registration. Its largest part is the list of clusters: MAX_CLUSTERS fit, each
+ * with the longest name, servers and objects. User agents and frozen namespaces take 128 KiB at most.
+ */
+export const MAX_CLAIM_BYTES = 3 * 1024 * 1024;
+/** The same in memory. */
+const MAX_CLAIM_MEMORY = 5 * 1024 * 1024;
 
 function decodedOrUndefined(body: Uint8Array): z.output<typeof NAMED_BODY> | undefined {
   try {

@@ -41,6 +41,17 @@ describe("explain owner of another cluster", () => {
     return cli;
   }
 
+  it.each(["MeshCluster/eu-1", "cluster/eu-1", "meshcluster/"])(
+    "has to be named as meshcluster/NAME, and %s is refused",
+    async (target) => {
+      const { code, stderr } = await cliWith(app).run("explain", "owner", target);
+      expect([code, stderr]).toEqual([
+        EXIT.usage,
+        expect.stringContaining("name a namespace, or another cluster as meshcluster/NAME"),
+      ]);
+    },
+  );
+
   it("says who owns it by the routes, by which rule, why it is not ready, and what to ask next", async () => {
     const { code, stdout } = await cliWith(app).run("explain", "owner", "meshcluster/eu-1");
     expect(code).toBe(EXIT.ok);

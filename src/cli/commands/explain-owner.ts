@@ -35,7 +35,8 @@ export const EXPLAIN_OWNER: Command = {
     const [target] = call.args;
     const clusterName = nameIn(target, CLUSTER_WORDS);
     const place = clusterName ?? nameOf(target, NAMESPACE_WORDS);
-    if (place === "") throw usageError("name a namespace, or another cluster as meshcluster/NAME");
+    const isName = clusterName !== undefined || !place.includes("/");
+    if (place === "" || !isName) throw usageError("name a namespace, or another cluster as meshcluster/NAME");
     const connected = await cluster();
     const home = namespaceOf(flags, connected.namespace);
     const app = flags.text("app");

@@ -1,7 +1,5 @@
 // Which other clusters get another owner between two specs. Pure. It compares server by server, since a sidecar knows a cluster by
 // its servers only, and every pod may send to a server that no divided cluster lists.
-import type { AcceptedCluster } from "../../manager/apps/accept-clusters.ts";
-import { type ClusterOwners, clusterRoutes } from "../../manager/apps/cluster-routes.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 
@@ -20,12 +18,6 @@ export interface ClusterMove {
   readonly drainSeconds?: number;
 }
 
-interface Side {
-  /** Undefined: the app divides no clusters. */
-  readonly ownersOf: ClusterOwners | undefined;
-  readonly accepted: readonly AcceptedCluster[];
-}
-
 export interface ClusterMoves {
   /** By cluster. */
   readonly moves: readonly ClusterMove[];
@@ -33,7 +25,8 @@ export interface ClusterMoves {
   readonly total: number;
 }
 
-export function movedClusters(before: Side, after: Side): ClusterMoves {
+/** @param before with the owners, and `after` too; empty: the app divides no clusters */
+export function movedClusters(before: readonly ClusterRoute[], after: readonly ClusterRoute[]): ClusterMoves {
   const [old, next] = [routesByServer(before), routesByServer(after)];
   const servers = [...new Set([...old.keys(), ...next.keys()])].sort();
   const clusterOf = (server: string) => (next.get(server) ?? old.get(server))?.name ?? "";
@@ -60,8 +53,7 @@ export function movedClusters(before: Side, after: Side): ClusterMoves {
   return { moves: moves.sort((a, b) => (a.cluster < b.cluster ? -1 : 1)), total: ofCluster.size };
 }
 
-function routesByServer({ ownersOf, accepted }: Side): ReadonlyMap<string, ClusterRoute> {
-  const routes = ownersOf === undefined ? [] : clusterRoutes(accepted, ownersOf);
+function routesByServer(routes: readonly ClusterRoute[]): Routes {
   return new Map(routes.flatMap((route) => route.servers.map((server) => [server, route] as const)));
 }
 
@@ -76,15 +68,6 @@ function isOpen(routes: Routes, server: string): boolean {
 function ownerIn(routes: Routes, others: Routes, server: string): string {
   const route = routes.get(server);
   return route === undefined || (route.isOpen && !isOpen(others, server)) ? EVERY_POD : subsetDisplayName(route.owner);
-}
-
-/**
- * What a paused app does of them: its clusters stay with their owners, as far as it still has these subsets. New servers are closed
- * and deleted ones opened nevertheless.
- * @param subsets the names that are shown
- */
-export function movesWhilePaused(moves: readonly ClusterMove[], subsets: readonly string[]): readonly ClusterMove[] {
-  return moves.filter(({ from, to }) => from === EVERY_POD || to === EVERY_POD || !subsets.includes(from));
 }
 
 /** What the moves mean for the pods, as notes. */

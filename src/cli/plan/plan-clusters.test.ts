@@ -64,6 +64,18 @@ describe("plan of an edit that gives a cluster to another subset", () => {
       expect(stdout).toContain("nothing moves until it goes on");
     }
   });
+
+  it("keeps the owner of a paused cluster also for its new servers, and knows the owner from the status", async () => {
+    const PAUSED = { paused: true };
+    const servers = ["https://eu-1.example:6443", "https://10.0.0.5:6443"];
+    const relabelled = await plan([cluster("eu-1", "us", { servers })], [...CLUSTERS, stored(givesTo("eu", PAUSED))]);
+    expect(relabelled.stdout).toContain("clusters every pod -> v2  1  eu-1 (10.0.0.5:6443)\n");
+    const kept = { ...cluster("eu-1", "us", { servers }), status: { owners: [{ app: "shop", subset: "v2" }] } };
+    const shrunk = await plan([cluster("eu-1", "us")], [kept, stored(givesTo("eu", PAUSED))]);
+    expect(shrunk.stdout).toContain("clusters v2 -> every pod  1  eu-1 (10.0.0.5:6443)\n");
+    const resumed = await plan([givesTo("eu")], [kept, stored(givesTo("eu", PAUSED))]);
+    expect(resumed.stdout).toContain("clusters v2 -> default  1  eu-1\n");
+  });
 });
 
 it("plan says that a limit of moves holds namespaces back, and not clusters", async () => {

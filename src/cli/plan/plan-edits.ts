@@ -5,11 +5,14 @@ import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { formatProblem } from "../../api/problems.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { App, EditVerdict, Source, SourceObject } from "../../manager/apps/app.ts";
+import { type ClusterOwners, clusterRoutes } from "../../manager/apps/cluster-routes.ts";
 import { type NamespaceFacts, namespaceFacts, type RouteSpec } from "../../manager/apps/compile/route-spec.ts";
-import { subsetDisplayName } from "../../mesh/ownership/words.ts";
+import { pausedClusters } from "../../mesh/handover/kept-clusters.ts";
+import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
+import { subsetOfDisplayName } from "../../mesh/ownership/words.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { acceptedIn, type ClusterEdits, editedClusters, type PlannedCluster } from "./edited-clusters.ts";
-import { type ClusterMove, type ClusterMoves, movedClusters, movesWhilePaused } from "./moved-clusters.ts";
+import { type ClusterMove, type ClusterMoves, movedClusters } from "./moved-clusters.ts";
 import { type Move, movedNamespaces } from "./moved-namespaces.ts";
 import { notesOf } from "./plan-notes.ts";
 import { applied, isSameObject } from "./stored-object.ts";
@@ -177,15 +180,29 @@ function clusterMovesOf({ before, after, verdicts }: Omit<EditedApp, "source">, 
     estimates[0] ?? { before: before.spec.clusterOwners },
     estimates.at(-1) ?? { after: after.spec.clusterOwners },
   ];
-  const accepted = [old, next].map(({ clusters }) => acceptedIn(clusters, namespace).accepted);
-  const { moves, total } = movedClusters(
-    { ownersOf: before.isEnding ? undefined : first.before, accepted: accepted[0] ?? [] },
-    // When an app ends, every pod can write to all clusters.
-    { ownersOf: after.isEnding ? undefined : last.after, accepted: accepted[1] ?? [] },
-  );
-  if (!after.spec.isPaused || after.isEnding) return { moves, total };
-  const isStopped = after.spec.clusterOwners === undefined; // then the clusters stay as they are
-  return { moves: isStopped ? [] : movesWhilePaused(moves, after.spec.subsets.map(subsetDisplayName)), total };
+  const routesIn = ({ clusters }: World, ownersOf: ClusterOwners | undefined) =>
+    ownersOf && clusterRoutes(acceptedIn(clusters, namespace).accepted, ownersOf);
+  // When an app ends, every pod can write to all clusters.
+  const [had, wanted] = [
+    routesIn(old, before.isEnding ? undefined : first.before),
+    routesIn(next, after.isEnding ? undefined : last.after),
+  ];
+  const owned = before.spec.isPaused ? withShownOwners(had, old.clusters, before.ref) : had;
+  if (!after.spec.isPaused || after.isEnding) return movedClusters(owned ?? [], wanted ?? []);
+  return movedClusters(owned ?? [], pausedClusters(wanted, [{ version: 1, clusters: owned }], after.spec.subsets) ?? []);
+}
+
+/** The owners that the manager has written into the status: a pause keeps them, whatever the spec says. */
+function withShownOwners(
+  routes: readonly ClusterRoute[] | undefined,
+  clusters: readonly MeshCluster[],
+  { namespace, name }: App["ref"],
+): readonly ClusterRoute[] | undefined {
+  return routes?.map((route) => {
+    const object = clusters.find(({ metadata }) => metadata.namespace === namespace && metadata.name === route.name);
+    const shown = object?.status?.owners?.find(({ app }) => app === name)?.subset;
+    return shown === undefined ? route : { ...route, owner: subsetOfDisplayName(shown) };
+  });
 }
 
 /** Undefined: nothing moves by the edit. */

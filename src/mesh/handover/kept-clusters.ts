@@ -10,7 +10,7 @@ import { DEFAULT_SUBSET } from "../ownership/table.ts";
  */
 export function pausedClusters(
   desired: readonly ClusterRoute[] | undefined,
-  snapshots: readonly Snapshot[],
+  snapshots: readonly Pick<Snapshot, "version" | "clusters">[],
   subsets: readonly string[],
 ): readonly ClusterRoute[] | undefined {
   const [last] = snapshots.toSorted((a, b) => b.version - a.version);
@@ -29,7 +29,7 @@ export function pausedClusters(
   });
 }
 
-function newestWithClusters(snapshots: readonly Snapshot[]): Snapshot | undefined {
+function newestWithClusters<T extends Pick<Snapshot, "version" | "clusters">>(snapshots: readonly T[]): T | undefined {
   return snapshots.filter(({ clusters }) => clusters !== undefined).sort((a, b) => b.version - a.version)[0];
 }
 

@@ -1,4 +1,6 @@
 import { expect, it } from "vitest";
+import { fleetCluster } from "../../../test/support/mesh-cluster.ts";
+import { threadCpuMs } from "../../../test/support/thread-cpu.ts";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { acceptClusters } from "../apps/accept-clusters.ts";
 import type { App } from "../apps/app.ts";
@@ -40,4 +42,32 @@ it("writes no status before each app that divides clusters has a plan: a new lea
   } as unknown as OwnershipPlan);
   expect(await reconcile(request, signal)).toEqual({});
   expect(patches).toMatchObject([{ status: { owners: [{ app: "app", subset: "blue" }] } }]);
+});
+
+it("costs the manager's thread little when 2,000 pods have not reported about 500 clusters", async () => {
+  const ref = { kind: "VirtualApp", namespace: "fleet", name: "app" };
+  const objects = Array.from({ length: 500 }, (_, at) =>
+    fleetCluster(`eu-west-1-${at + 1_000}`, { servers: [`https://c-${at}.example`] }),
+  );
+  const plans = createPublishedPlans();
+  const { reconcile } = createClustersReconciler({
+    client: { get: async () => EU, patch: async () => EU } as never,
+    store: { list: () => objects },
+    apps: { list: () => [{ ref, spec: { clusterOwners: () => "blue" } } as unknown as App] },
+    plans,
+    clusters: { of: () => acceptClusters(objects) },
+    clock: { now: () => 0 },
+  });
+  const clusters = objects.map(({ metadata }) => ({ name: metadata.name ?? "", servers: [], drainMs: 0, owner: "blue" }));
+  const clusterWaits = Array.from({ length: 2_000 }, (_, pod) => ({
+    podName: `app-${pod}`,
+    subset: undefined,
+    cause: "unreported",
+    clusters: clusters.map(({ name }) => name),
+  }));
+  const rules = new Map([["blue", { clusters }]]);
+  plans.set(ref, { digest: "d", waits: [], clusterWaits, rules } as unknown as OwnershipPlan);
+  const startMs = threadCpuMs();
+  await reconcile({ namespace: "", name: "fleet" }, new AbortController().signal);
+  expect(threadCpuMs() - startMs).toBeLessThan(1_200);
 });

@@ -3,6 +3,7 @@ import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
+import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import type { Reconciler } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
@@ -31,10 +32,11 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
       const { plan } = plans.get(ref) ?? {};
       if (plan === undefined) return [];
       const { clusterWaits = [], clusterTroubles = [] } = plan;
+      const waits = byCluster(clusterWaits);
       return plannedClusters(plan).map((route) => ({
         app: ref.name,
         route,
-        waits: clusterWaits.filter((wait) => wait.clusters.includes(route.name)),
+        waits: waits.get(route.name) ?? [],
         troubles: clusterTroubles.filter(({ cluster }) => cluster === route.name),
       }));
     });
@@ -46,13 +48,26 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
       const isEarly = apps.list(namespace).some((app) => dividesClusters(app) && plans.get(app.ref) === undefined);
       if (isEarly) return { requeueAfterMs: LOOK_AGAIN_MS };
       const { refused } = clusters.of(namespace);
-      const byCluster = appsIn(namespace);
+      const found = appsIn(namespace);
       for (const object of store.list(namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
         const { name = "" } = object.metadata;
-        const facts = { refused: refused.get(name), apps: byCluster.get(name) ?? [], now: new Date(clock.now()).toISOString() };
+        const facts = { refused: refused.get(name), apps: found.get(name) ?? [], now: new Date(clock.now()).toISOString() };
         await writeStatus(client, MESH_CLUSTERS, object, (current) => clusterStatus({ ...facts, object: current }), { signal });
       }
       return {};
     },
   };
+}
+
+/** Each wait once for each of its clusters: after a failover, all pods may wait for all clusters. */
+function byCluster(waits: readonly ClusterWait[]): ReadonlyMap<string, readonly ClusterWait[]> {
+  const found = new Map<string, ClusterWait[]>();
+  for (const wait of waits) {
+    for (const name of wait.clusters) {
+      const known = found.get(name);
+      if (known === undefined) found.set(name, [wait]);
+      else known.push(wait);
+    }
+  }
+  return found;
 }

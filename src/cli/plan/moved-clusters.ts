@@ -1,6 +1,6 @@
 // Which other clusters get another owner between two specs. Pure. It compares server by server, since a sidecar knows a cluster by
 // its servers only, and every pod may send to a server that no divided cluster lists.
-import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
+import { type ClusterRoute, clusterOf } from "../../mesh/ownership/clusters.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 
 /** The owner of a cluster that the app does not divide. */
@@ -23,14 +23,15 @@ export interface ClusterMoves {
   readonly moves: readonly ClusterMove[];
   /** The clusters that the app divides before or after. */
   readonly total: number;
+  /** What the edit means for clusters that stay with their owners. */
+  readonly notes: readonly string[];
 }
 
 /** @param before with the owners, and `after` too; empty: the app divides no clusters */
 export function movedClusters(before: readonly ClusterRoute[], after: readonly ClusterRoute[]): ClusterMoves {
   const [old, next] = [routesByServer(before), routesByServer(after)];
   const servers = [...new Set([...old.keys(), ...next.keys()])].sort();
-  const clusterOf = (server: string) => (next.get(server) ?? old.get(server))?.name ?? "";
-  const ofCluster = Map.groupBy(servers, clusterOf);
+  const ofCluster = Map.groupBy(servers, (server) => (next.get(server) ?? old.get(server))?.name ?? "");
   const moves = [...ofCluster].flatMap(([cluster, all]) => {
     const ownersOf = (server: string) => [ownerIn(old, next, server), ownerIn(next, old, server)] as const;
     const byOwners = Map.groupBy(all, (server) => ownersOf(server).join("\n"));
@@ -50,7 +51,25 @@ export function movedClusters(before: readonly ClusterRoute[], after: readonly C
       ];
     });
   });
-  return { moves: moves.sort((a, b) => (a.cluster < b.cluster ? -1 : 1)), total: ofCluster.size };
+  moves.sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
+  return { moves, total: ofCluster.size, notes: hidingNotes(before, after) };
+}
+
+/** A pod that does not know an object may see it, so the owner waits until all pods hide the new ones. */
+function hidingNotes(before: readonly ClusterRoute[], after: readonly ClusterRoute[]): string[] {
+  const staying = after.filter(
+    (route) => !route.isOpen && before.some(({ name, owner }) => name === route.name && owner === route.owner),
+  );
+  const waiting = staying.filter(({ owner, objects = [] }) =>
+    objects.some((object) => clusterOf({ clusters: before }, object)?.owner !== owner),
+  );
+  const longest = Math.max(...waiting.map(({ drainMs }) => drainMs / 1_000));
+  const names = waiting.map(({ name }) => name).join(", ");
+  return waiting.length === 0
+    ? []
+    : [
+        `no pod can write there for up to ${longest} s (drainSeconds), until all pods hide the new objects of discoveredBy: ${names}`,
+      ];
 }
 
 function routesByServer(routes: readonly ClusterRoute[]): Routes {

@@ -98,6 +98,16 @@ describe("plan of an edit of MeshClusters", () => {
     expect(relabelled).toMatchObject({ code: EXIT.findings, stdout: expect.stringContaining("clusters default -> v2  1  us-1") });
   });
 
+  it("says that the owner of a cluster waits until all pods hide a new object of discoveredBy", async () => {
+    const found = (name: string) => cluster("eu-1", "eu", { discoveredBy: [{ resource: "secrets", name }], drainSeconds: 5 });
+    const { code, stdout } = await plan([found("new")], [found("old"), app]);
+    expect(code).toBe(EXIT.ok);
+    expect(stdout).toContain(
+      "nothing moves\n  no pod can write there for up to 5 s (drainSeconds), until all pods hide the new objects of discoveredBy: eu-1\n",
+    );
+    expect((await plan([found("old")], [found("old"), app])).stdout).not.toContain("discoveredBy");
+  });
+
   it("names a server that every pod will be able to write to", async () => {
     const both = { servers: ["https://eu-1.example:6443", "https://10.0.0.5:6443"] };
     const { code, stdout } = await plan([cluster("eu-1", "eu")], [cluster("eu-1", "eu", both), app]);

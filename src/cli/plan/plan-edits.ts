@@ -168,12 +168,12 @@ function plannedApp({ source, before, after, verdicts }: EditedApp, worldBefore:
         );
   const clusters = clusterMovesOf({ before, after, verdicts }, worldBefore, worldAfter);
   const planned = { ...head, problems, moves, clusterMoves: clusters.moves, clusterTotal: clusters.total };
-  return { ...planned, notes: [...warnings, ...notesOf(before, after, planned)] };
+  return { ...planned, notes: [...warnings, ...notesOf(before, after, planned), ...clusters.notes] };
 }
 
 /** Pods of a new app get clusters when they have a sidecar, so nothing moves by the edit. */
 function clusterMovesOf({ before, after, verdicts }: Omit<EditedApp, "source">, old: World, next: World): ClusterMoves {
-  if (before?.spec === undefined || after?.spec === undefined) return { moves: [], total: 0 };
+  if (before?.spec === undefined || after?.spec === undefined) return { moves: [], total: 0, notes: [] };
   const { namespace } = after.ref;
   const estimates = verdicts.flatMap(({ reroute }) => reroute?.clusterOwners ?? []);
   const [first, last] = [

@@ -7,7 +7,8 @@ const problems = (selector: unknown) => {
   return result.ok ? [] : result.problems.map(formatProblem);
 };
 const resources = [{ apiGroups: ["apps"], resources: ["deployments"] }];
-const ONE_OF = "exactly one of namespaceSelector, objectSelector, namespaceRegex, clusters and clusterSelector must be set";
+const ONE_OF =
+  "exactly one of namespaceSelector, objectSelector, namespaceRegex, clusters, clusterSelector and clustersFrom must be set";
 
 describe("match limit selector", () => {
   it("accepts each of the three selectors alone", () => {
@@ -51,5 +52,25 @@ describe("match limit selector", () => {
 
   it("refuses an empty expression, which would match every namespace", () => {
     expect(problems({ namespaceRegex: "" })).toEqual(['namespaceRegex: "": must not be empty']);
+  });
+
+  it("accepts clustersFrom alone, with a key that can be the value of a label", () => {
+    expect(problems({ clustersFrom: { placementDecision: "fleet.eu" } })).toEqual([]);
+    expect(problems({ clustersFrom: { placementDecision: "" } })).toEqual([
+      'clustersFrom.placementDecision: "": must not be empty',
+    ]);
+    expect(problems({ clustersFrom: { placementDecision: "a b" } })).toEqual([
+      expect.stringContaining('clustersFrom.placementDecision: "a b": must be a label value'),
+    ]);
+    expect(problems({ clustersFrom: {} })).toEqual([expect.stringContaining("clustersFrom.placementDecision: required")]);
+    expect(problems({ clustersFrom: { placementDecision: "a", namespace: "b" } })).toEqual([
+      expect.stringContaining("clustersFrom.namespace: unknown field"),
+    ]);
+    expect(problems({ clustersFrom: { placementDecision: "a" }, clusters: ["b"] })).toEqual([
+      `${ONE_OF}; clusters and clustersFrom are set`,
+    ]);
+    expect(problems({ clustersFrom: { placementDecision: "a" }, resources })).toEqual([
+      "resources: a subset owns whole clusters: remove resources, or write the clusters into a term of their own",
+    ]);
   });
 });

@@ -2,6 +2,7 @@
 // exactly one of these is set; the CEL rules and the check here both enforce it.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
+import { clustersFromSchema } from "./clusters-from.ts";
 import { celRules } from "./extensions.ts";
 import { labelSelectorSchema } from "./label-selector.ts";
 import { dnsSubdomainSchema } from "./names.ts";
@@ -9,7 +10,16 @@ import { MAX_REGEX_LENGTH, regexSchema, slowPart } from "./regex.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { type Finding, fieldsOf, itemsOf, withRules } from "./rule.ts";
 
-const SELECTORS = ["namespaceSelector", "objectSelector", "namespaceRegex", "clusters", "clusterSelector"] as const;
+const SELECTORS = [
+  "namespaceSelector",
+  "objectSelector",
+  "namespaceRegex",
+  "clusters",
+  "clusterSelector",
+  "clustersFrom",
+] as const;
+/** The selectors of other clusters. */
+export const CLUSTER_SELECTORS = ["clusters", "clusterSelector", "clustersFrom"] as const;
 const ONE_OF = `${SELECTORS.slice(0, -1).join(", ")} and ${SELECTORS.at(-1)}`;
 const WHOLE_CLUSTERS = "a subset owns whole clusters: remove resources, or write the clusters into a term of their own";
 const MAX_NAMED_CLUSTERS = 64;
@@ -32,6 +42,9 @@ export const matchLimitSelectorSchema = withRules(
       clusterSelector: optional(labelSelectorSchema).describe(
         "Matches other clusters by the labels of their MeshClusters. An empty selector matches every MeshCluster of the namespace. Not in globalLimits.",
       ),
+      clustersFrom: optional(clustersFromSchema).describe(
+        "Matches other clusters that a PlacementDecision names. While there is no such PlacementDecision, a cluster that no earlier term matches keeps its owner; without one, it belongs to the default subset. Not in globalLimits.",
+      ),
       resources: optional(z.array(resourceMatchSchema).max(32)).describe(
         "Resources that this term applies to. The default is all. Required with objectSelector.",
       ),
@@ -39,7 +52,7 @@ export const matchLimitSelectorSchema = withRules(
     .meta(
       celRules(
         {
-          rule: "[has(self.namespaceSelector), has(self.objectSelector), has(self.namespaceRegex), has(self.clusters), has(self.clusterSelector)].exists_one(x, x)",
+          rule: "[has(self.namespaceSelector), has(self.objectSelector), has(self.namespaceRegex), has(self.clusters), has(self.clusterSelector), has(self.clustersFrom)].exists_one(x, x)",
           message: `exactly one of ${ONE_OF} must be set`,
         },
         {
@@ -47,7 +60,7 @@ export const matchLimitSelectorSchema = withRules(
           message: "objectSelector needs resources, which list the kinds of the objects",
         },
         {
-          rule: "!has(self.resources) || !has(self.clusters) && !has(self.clusterSelector)",
+          rule: "!has(self.resources) || !has(self.clusters) && !has(self.clusterSelector) && !has(self.clustersFrom)",
           message: WHOLE_CLUSTERS,
         },
       ),
@@ -86,7 +99,7 @@ function* objectResourcesRule(value: unknown): Iterable<Finding> {
 }
 
 function* wholeClustersRule(value: unknown): Iterable<Finding> {
-  const { clusters, clusterSelector, resources } = fieldsOf(value);
-  if (resources !== undefined && (clusters !== undefined || clusterSelector !== undefined))
+  const fields = fieldsOf(value);
+  if (fields.resources !== undefined && CLUSTER_SELECTORS.some((name) => fields[name] !== undefined))
     yield { path: ["resources"], message: WHOLE_CLUSTERS };
 }

@@ -79,7 +79,7 @@ const statusSchema = z.object({
     "Pods that may still send requests to the cluster though they do not own it.",
   ),
   conditions: optional(conditionsSchema).describe(
-    "Ready: True if Identified and Enforced are True, or if interception is None and no pod finds a cluster of another subset. Identified: no older MeshCluster of the namespace has one of its servers, its clusterID or an object of its discoveredBy. Enforced: only pods of the owner can write to the cluster through the mesh. Reachable: False while a pod of the owner cannot connect to the cluster; Ready does not depend on it.",
+    "Ready: True if Identified and Enforced are True, or if interception is None and no pod finds a cluster of another subset. Identified: no older MeshCluster of the namespace has one of its servers, its clusterID or an object of its discoveredBy. Enforced: only pods of the owner can write to the cluster through the mesh. Decided: False while the cluster keeps its owner because a PlacementDecision is missing that a rule names. Reachable: False while a pod of the owner cannot connect to the cluster; Ready does not depend on these two.",
   ),
 });
 

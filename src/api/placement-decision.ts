@@ -10,8 +10,8 @@ export interface PlacementDecision extends KubeObject {
 }
 
 export interface ClusterDecision {
-  /** A ClusterProfile of the namespace of the PlacementDecision. */
-  readonly clusterProfileRef: { readonly name: string };
+  /** Without a namespace, it is in the namespace of the PlacementDecision. */
+  readonly clusterProfileRef: { readonly name: string; readonly namespace?: string };
 }
 
 /** The version of cluster-inventory-api v0.1.0. */

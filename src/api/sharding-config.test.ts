@@ -154,6 +154,19 @@ describe("validateShardingConfig", () => {
     ]);
   });
 
+  it("names the field of clustersFrom that is wrong, and takes it with a selector and alone", () => {
+    const clustersFrom = { placementDecision: "fleet" };
+    expect(shardingProblemsOf(sampleShardingRoot({ clustersFrom }))).toEqual([]);
+    expect(shardingProblemsOf(sampleShardingRoot({ clustersFrom, clusterSelector: {} }))).toEqual([]);
+    expect(shardingProblemsOf(sampleShardingRoot({ clustersFrom: { placementDecision: "-a" } }))).toEqual([
+      expect.stringContaining('spec.root.clustersFrom.placementDecision: "-a": must be a label value'),
+    ]);
+    expect(shardingProblemsOf(sampleShardingRoot({ clustersFrom: { placementDecisions: "a" } }))).toEqual([
+      expect.stringContaining("spec.root.clustersFrom.placementDecision: required"),
+      expect.stringContaining('placementDecisions: unknown field; did you mean "placementDecision"?'),
+    ]);
+  });
+
   it("never throws, for any input", () => {
     const json = fc.jsonValue({ maxDepth: 6 }).filter((value) => value !== undefined);
     const anywhere = fc.constantFrom("selector", "controller", "limits", "root");

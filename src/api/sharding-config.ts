@@ -2,6 +2,7 @@
 // each field of KusionStack's kind, with the same spelling.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
+import { clustersFromSchema } from "./clusters-from.ts";
 import { celRules } from "./extensions.ts";
 import { int, nonEmptyList } from "./fields.ts";
 import { AGE_COLUMN, conditionColumns, defineKind, integerColumn, KUSIONSTACK_GROUP, textColumn } from "./kind.ts";
@@ -128,7 +129,10 @@ const rootSchema = z.strictObject({
       "Owners of the cluster-scoped objects of the named resources, other than namespaces. Home (the default): the first normal shard owns all of them. ByName: the shards divide them by the hash of their names, from 0 to 31, as they divide namespaces.",
     ),
   clusterSelector: optional(labelSelectorSchema).describe(
-    "Other clusters that the normal shards divide: the MeshClusters of the namespace with these labels. Each shard owns about the same number of whole clusters. An empty selector selects all. By default none is divided.",
+    "Other clusters that the normal shards divide: the MeshClusters of the namespace with these labels. Each shard owns about the same number of whole clusters. An empty selector selects all. By default none is divided, or with clustersFrom all.",
+  ),
+  clustersFrom: optional(clustersFromSchema).describe(
+    "Other clusters that the normal shards divide: those that a PlacementDecision names. With clusterSelector, only those of them that it selects. Selected clusters that the PlacementDecision does not name belong to no shard: no pod can reach them. While there is no such PlacementDecision, the shards keep the clusters that they have.",
   ),
   resourceSelector: nonEmptyList(limitSchema, MAX_LIMITS, "it names the resources that the shards divide").describe(
     "Resources that the shards divide. Each shard owns its share of the objects that an entry selects.",

@@ -21,6 +21,15 @@ describe("names", () => {
   });
 });
 
+it("globalLimits name no clusters", () => {
+  const globalLimits = [{ clusters: ["eu"] }, { clusterSelector: {} }, { clustersFrom: { placementDecision: "fleet" } }];
+  expect(problems({ route: { globalLimits, subRules: [regexRule("canary-eu")] } })).toEqual(
+    ["[0].clusters", "[1].clusterSelector", "[2].clustersFrom"].map((field) =>
+      expect.stringContaining(`spec.route.globalLimits${field}: limits are about namespaces and objects`),
+    ),
+  );
+});
+
 describe("routeRules", () => {
   it("must exist; otherwise the message suggests the nearest rule", () => {
     const route = { subRules: [regexRule("canary-eu")] };

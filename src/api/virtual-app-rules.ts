@@ -4,6 +4,7 @@ import { jsonText } from "../base/json.ts";
 import type { CelRule } from "./extensions.ts";
 import { recreateAdvice } from "./kind.ts";
 import { countTerms } from "./label-selector.ts";
+import { CLUSTER_SELECTORS } from "./match-limit-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR } from "./names.ts";
 import { didYouMean } from "./nearest.ts";
 import { boundedRegexes } from "./regex.ts";
@@ -55,7 +56,7 @@ export function* specRules(spec: unknown): Iterable<Finding> {
 
 function* limitedClusters(spec: unknown): Iterable<Finding> {
   for (const [index, limit] of itemsOf(fieldAt(spec, "route", "globalLimits")).entries()) {
-    for (const field of ["clusters", "clusterSelector"]) {
+    for (const field of CLUSTER_SELECTORS) {
       if (fieldAt(limit, field) === undefined) continue;
       yield {
         path: ["route", "globalLimits", index, field],

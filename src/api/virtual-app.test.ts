@@ -68,7 +68,7 @@ describe("validateVirtualApp", () => {
       'spec.subsets[1].routeRules[0]: "pilto": no such subRule; did you mean "pilot"?',
       "spec.selector: must have at least one term: an empty selector matches everything",
       'spec.route.globalLimits[0].namespaceRegex: "(": does not compile as RE2: error parsing regexp: missing closing ): `(`',
-      "spec.route.subRules[0].match[0]: exactly one of namespaceSelector, objectSelector, namespaceRegex, clusters and clusterSelector must be set; namespaceSelector and namespaceRegex are set",
+      "spec.route.subRules[0].match[0]: exactly one of namespaceSelector, objectSelector, namespaceRegex, clusters, clusterSelector and clustersFrom must be set; namespaceSelector and namespaceRegex are set",
       "spec.subsets[0].labels: must not be empty: without labels every pod would be in the subset",
     ]);
   });

@@ -73,7 +73,28 @@ MeshCluster ops/eu-1:
     const status = { placement: formatPlacement(samplePlacement()), family: "shop" };
     const root = { ...sampleShardingRoot({ clusterSelector: {} }), status } as unknown as FakeObject;
     const { stdout } = await cliWith(root).run("explain", "owner", "mcl/eu-1");
-    expect(stdout).toMatch(/root.clusterSelector +shop-\d-normal +yes +clusterSelector \{\}, and the labels match; the hash of/);
+    expect(stdout).toMatch(
+      /root.clusterSelector +shop-\d-normal +yes +clusterSelector \{\}, and the labels match; 1 shard shares 1 cluster/,
+    );
+  });
+
+  it("says what a PlacementDecision names for a root, and that a missing one leaves the cluster with its shard", async () => {
+    const status = { placement: formatPlacement(samplePlacement()), family: "shop" };
+    const root = { ...sampleShardingRoot({ clustersFrom: { placementDecision: "fleet" } }), status } as unknown as FakeObject;
+    const slice = {
+      apiVersion: "multicluster.x-k8s.io/v1alpha1",
+      kind: "PlacementDecision",
+      metadata: { name: "a", namespace: "ops", labels: { "multicluster.x-k8s.io/decision-key": "fleet" } },
+    };
+    const explain = async (...decisions: object[]) =>
+      (await cliWith(root, ...(decisions as FakeObject[])).run("explain", "owner", "mcl/eu-1")).stdout;
+    expect(await explain({ ...slice, decisions: [{ clusterProfileRef: { name: "eu-1" } }] })).toMatch(
+      /root.clustersFrom +shop-\d-normal +yes +PlacementDecision fleet names eu-1; 1 shard shares 1 cluster/,
+    );
+    expect(await explain({ ...slice, decisions: [] })).toMatch(
+      /root.clustersFrom +\(no shard\) +no +PlacementDecision fleet does not name eu-1$/m,
+    );
+    expect(await explain()).toMatch(/root.clustersFrom .* there is no PlacementDecision with the decision-key fleet/);
   });
 
   it("gives programs one document", async () => {

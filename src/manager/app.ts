@@ -28,6 +28,8 @@ import { addClustersController } from "./clusters/add.ts";
 import { createKnownClusters } from "./clusters/known-clusters.ts";
 import type { ManagerConfig } from "./config.ts";
 import { createReplicaLeadership, LEASE_NAME, type ReplicaLeadership } from "./context/leadership.ts";
+import { addDecisionsController } from "./decisions/add.ts";
+import { createKnownDecisions } from "./decisions/known-decisions.ts";
 import { createPodHistory, recordPods } from "./facts/pod-history.ts";
 import { createPodWatch } from "./facts/pod-watch.ts";
 import { addIdentity } from "./identity/add.ts";
@@ -131,7 +133,8 @@ async function createBase(config: ManagerConfig) {
   const observed = createManagerMetrics({ metricsRegistry });
   const registry = createProxyRegistry({ log, clock, onRouteAcked: observed.snapshotAcknowledged });
   const metrics = createControllerMetrics(metricsRegistry);
-  const clusters = createKnownClusters(informers);
+  const decisions = createKnownDecisions();
+  const clusters = createKnownClusters(informers, decisions);
   const compile = createCompiler({ matchExpressions: createExpressionMatcher(), clock });
   return {
     config,
@@ -143,6 +146,7 @@ async function createBase(config: ManagerConfig) {
     sources,
     apps,
     clusters,
+    decisions,
     compile,
     registry,
     observed,
@@ -262,6 +266,7 @@ function createControllers(
     addClustersController({ ...base, plans }),
     addProfilesController({ ...base, events }),
     addPlacementsController({ ...base, events, plans }),
+    addDecisionsController({ ...base, events }),
     addSlicesController({ ...base, events, plans, isOn: config.ownershipSlices }),
   ];
   return { states, all: [...apps, ...others, states, ...trust, ...configurations] };

@@ -98,6 +98,7 @@ describeWithKube("other clusters", () => {
       Ready: "NotDivided",
       Identified: "Unique",
       Enforced: "NotDivided",
+      Decided: "NotDivided",
       Reachable: "NotDivided",
     });
   });
@@ -114,6 +115,7 @@ describeWithKube("other clusters", () => {
       Ready: "NotIntercepted",
       Identified: "Unique",
       Enforced: "NotIntercepted",
+      Decided: "ByRules",
       Reachable: "NotIntercepted",
     });
     // The new owner's tunnels are cut too, until the pod that does not own the cluster has no request left there.

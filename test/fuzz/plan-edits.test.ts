@@ -43,10 +43,16 @@ it(`agrees with the manager's core about what moves (SEED=${FUZZ_SEED})`, () => 
       const {
         apps: [plan],
       } = planEdits(
-        { namespaces: objectsOf(known), clusters: [], objects: new Map([[source, [before as unknown as SourceObject]]]) },
+        {
+          namespaces: objectsOf(known),
+          clusters: [],
+          decisions: [],
+          objects: new Map([[source, [before as unknown as SourceObject]]]),
+        },
         {
           namespaces: objectsOf(edits),
           clusters: [],
+          decisions: [],
           deletedClusters: [],
           objects: new Map([[source, [after as unknown as SourceObject]]]),
         },

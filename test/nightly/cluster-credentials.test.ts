@@ -1,6 +1,6 @@
 // Connections to another cluster with every kind of credentials and address: kubectl, unmodified, through the sidecars of two pods. Both
 // control planes are real. The owner's pod works, and the other pod is refused by its sidecar, whatever its credentials allow.
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, request, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -10,17 +10,17 @@ import { MESH_CLUSTERS } from "../../src/api/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
+import { clusterOf, createKubeconfigs, proveHome } from "../support/kubeconfig-through.ts";
 import { tryKubectl } from "../support/kubectl.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { managerCertificate, newMeshCa } from "../support/mesh-identity.ts";
-import { createProbe } from "../support/probe.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
 const NAMESPACE = "foo-system";
 const PREFIX = "/k8s/clusters/c-1";
 
 describeWithKube("credentials of another cluster", () => {
-  const folder = mkdtempSync("/tmp/cluster-credentials-");
+  const kubeconfigs = createKubeconfigs();
   let home: Kube;
   let eu: Kube;
   let mesh: Mesh;
@@ -32,10 +32,7 @@ describeWithKube("credentials of another cluster", () => {
   const gatewayUrl = () => `https://127.0.0.1:${(gateway.address() as AddressInfo).port}${PREFIX}`;
   const addPod = async (name: string, version: string) => {
     const pod = await mesh.addPod({ name, labels: { version }, egress: true });
-    // The operator's first request at home, as every operator makes.
-    const probe = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: pod.token });
-    await probe.get("/version");
-    await probe.close();
+    await proveHome(pod);
     return pod;
   };
 
@@ -61,24 +58,13 @@ describeWithKube("credentials of another cluster", () => {
     gateway?.close();
     gateway?.closeAllConnections();
     for (const kube of [home, eu]) await kube?.stop();
-    rmSync(folder, { recursive: true });
+    kubeconfigs.remove();
   });
 
   /** A kubeconfig of the cluster through the pod's forward proxy. */
-  function kubeconfigOf(pod: MeshPod, cluster: object, user: object): string {
-    const file = join(folder, `kubeconfig-${count++}`);
-    const config = {
-      apiVersion: "v1",
-      kind: "Config",
-      "current-context": "eu",
-      clusters: [{ name: "eu", cluster: { ...cluster, "proxy-url": pod.egressUrl } }],
-      users: [{ name: "eu", user }],
-      contexts: [{ name: "eu", context: { cluster: "eu", user: "eu" } }],
-    };
-    writeFileSync(file, stringify(config), { mode: 0o600 });
-    return file;
-  }
-  const direct = () => ({ server: eu.server, "certificate-authority-data": Buffer.from(eu.caPem).toString("base64") });
+  const kubeconfigOf = (pod: MeshPod, cluster: object, user: object) =>
+    kubeconfigs.write({ ...cluster, "proxy-url": pod.egressUrl }, user);
+  const direct = () => clusterOf(eu);
   const admin = () => parse(readFileSync(eu.kubeconfig, "utf8")).users[0].user;
 
   /** The owner's pod writes and watches; the other pod is refused, and nothing of it arrives. */
@@ -110,7 +96,7 @@ describeWithKube("credentials of another cluster", () => {
 
   it("may come from an exec plugin", async () => {
     const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: eu.token } };
-    const plugin = join(folder, "plugin.sh");
+    const plugin = join(kubeconfigs.folder, "plugin.sh");
     writeFileSync(plugin, `#!/bin/sh\ncat <<'END'\n${JSON.stringify(credential)}\nEND\n`);
     chmodSync(plugin, 0o700);
     const exec = { apiVersion: credential.apiVersion, command: plugin, interactiveMode: "Never" };

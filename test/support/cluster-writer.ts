@@ -2,6 +2,7 @@
 // with the same credentials as all other pods. The audit logs of the clusters say who has written, by the User-Agent.
 import { ProxyAgent, request } from "undici";
 import type { AuditEvent, Kube } from "./kube.ts";
+import { proveHome } from "./kubeconfig-through.ts";
 import { microTimeMs } from "./mesh/pod-writes.ts";
 import type { MeshPod } from "./mesh.ts";
 import { createProbe } from "./probe.ts";
@@ -17,10 +18,7 @@ export interface ClusterWriter {
 
 /** @param clusters by name. Each needs the ConfigMap shared in the namespace default (prepareCluster) */
 export async function startClusterWriter(pod: MeshPod, clusters: Readonly<Record<string, Kube>>): Promise<ClusterWriter> {
-  // The operator's first request at home, as every operator makes.
-  const home = createProbe({ url: pod.proxyUrl, caPem: pod.proxyCaPem, token: pod.token });
-  await home.get("/version");
-  await home.close();
+  await proveHome(pod);
   const last: Record<string, string> = {};
   let isOn = true;
   const loops = Object.entries(clusters).map(async ([name, kube]) => {

@@ -13,6 +13,7 @@ import { addAppController } from "../../src/manager/app-controller/add.ts";
 import { createApps } from "../../src/manager/apps/app.ts";
 import { createCompiler } from "../../src/manager/apps/compile/compiler.ts";
 import { createKnownClusters } from "../../src/manager/clusters/known-clusters.ts";
+import { createKnownDecisions } from "../../src/manager/decisions/known-decisions.ts";
 import { createPodHistory, recordPods } from "../../src/manager/facts/pod-history.ts";
 import { createPodWatch } from "../../src/manager/facts/pod-watch.ts";
 import { createLabelStates } from "../../src/manager/labels/label-state.ts";
@@ -102,7 +103,7 @@ export async function largeWorld({ shards, namespaces, families }: LargeWorldOpt
   const controller = addAppController(source, {
     client,
     informers,
-    clusters: createKnownClusters(informers),
+    clusters: createKnownClusters(informers, createKnownDecisions()),
     pods,
     clock,
     log,

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { type Condition, conditionsSchema } from "../../api/conditions.ts";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import { PLACEMENT_DECISIONS, type PlacementDecision } from "../../api/placement-decision.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { counted, shellLine } from "../frame/output.ts";
@@ -31,6 +32,19 @@ export interface ClusterState {
 /** None in a cluster that does not serve MeshClusters. */
 export async function listMeshClusters(cluster: Cluster, namespace: string | undefined): Promise<readonly MeshCluster[]> {
   return (await orNothing(cluster.list(MESH_CLUSTERS, namespace))) ?? [];
+}
+
+/**
+ * None in a cluster that does not serve PlacementDecisions, nor if no rule names one: then users need no right to list them.
+ * @param apps objects of apps, in any form
+ */
+export async function listDecisions(
+  cluster: Cluster,
+  namespace: string | undefined,
+  apps: readonly unknown[],
+): Promise<readonly PlacementDecision[]> {
+  if (!JSON.stringify(apps).includes('"clustersFrom"')) return [];
+  return (await orNothing(cluster.list(PLACEMENT_DECISIONS, namespace))) ?? [];
 }
 
 export function clusterState({ metadata: { namespace = "", name = "" }, status }: MeshCluster): ClusterState {

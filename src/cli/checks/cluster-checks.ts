@@ -7,6 +7,8 @@ import { type Check, foundError, foundWarning, unreadFindings } from "./check.ts
 const DOCS = "reference/status.md#meshcluster";
 /** A cluster that moves for longer waits for a pod. */
 const LONG_MOVE_MS = 10 * 60_000;
+/** With the others, the cluster has one writer nevertheless. */
+const SAYS_WHO_WRITES: ReadonlySet<string> = new Set(["Identified", "Enforced"]);
 
 export const CLUSTERS: Check = {
   name: "clusters",
@@ -26,7 +28,7 @@ export const CLUSTERS: Check = {
             ({ reason, lastTransitionTime }) => reason !== "Moving" || nowMs - Date.parse(lastTransitionTime) > LONG_MOVE_MS,
           )
           .map(({ type, reason, message }) => {
-            const found = reason === "Moving" || type === "Reachable" ? foundWarning : foundError;
+            const found = reason === "Moving" || !SAYS_WHO_WRITES.has(type) ? foundWarning : foundError;
             return found(`${type} is False (${reason}): ${message}`, DOCS, about);
           }),
       ];

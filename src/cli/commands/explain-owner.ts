@@ -4,7 +4,7 @@ import { z } from "zod";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import { askSidecarsOf } from "../apps/app-sidecars.ts";
 import { type FoundApp, findApp, listApps } from "../apps/apps.ts";
-import { clusterState, listMeshClusters } from "../apps/cluster-states.ts";
+import { clusterState, listDecisions, listMeshClusters } from "../apps/cluster-states.ts";
 import { type Call, type Command, type FlagValues, failure, NAMESPACE_WORDS, nameOf, usageError } from "../frame/command.ts";
 import { EXIT } from "../frame/exit.ts";
 import { accessFlags, clusterOptions, namespaceOf } from "../frame/flags.ts";
@@ -110,10 +110,18 @@ async function namespaceNotes({ cluster, output }: Call, apps: readonly FoundApp
 async function clusterNotes({ cluster, flags, clock }: Call, apps: readonly FoundApp[], ref: Ref): Promise<Notes> {
   const { clusterStatusLines, explainedClusters } = await import("../plan/explain-clusters.ts");
   const { explainedLines } = await import("../plan/explain-rules.ts");
-  const objects = await listMeshClusters(await cluster(), ref.namespace);
+  const connected = await cluster();
+  const [objects, decisions] = await Promise.all([
+    listMeshClusters(connected, ref.namespace),
+    listDecisions(
+      connected,
+      ref.namespace,
+      apps.flatMap(({ objects: of }) => of),
+    ),
+  ]);
   const object = objects.find(({ metadata }) => metadata.name === ref.name);
   if (object === undefined) throw failure(`there is no MeshCluster ${ref.name} in namespace ${ref.namespace}`);
-  const explained = explainedClusters(apps, objects, ref.name);
+  const explained = explainedClusters(apps, { objects, decisions }, ref.name);
   const status = clusterStatusLines(object, accessFlags(clusterOptions(flags)), clock.now());
   const { conditions, waitingOn } = clusterState(object);
   return {

@@ -5,7 +5,7 @@ export const PLAN: Command = {
   name: "plan",
   args: "-f FILE",
   maxArgs: 0,
-  summary: "what an edit of apps, MeshClusters or labels of namespaces would move",
+  summary: "what an edit of apps, other clusters or labels of namespaces would move",
   flags: {
     filename: { type: "string", short: "f", multiple: true, value: "FILE", help: "YAML or JSON; - is stdin" },
     "delete-cluster": {

@@ -17,8 +17,8 @@ interface AppliedEdits {
 }
 
 export async function appliedEdits(cluster: Cluster, stored: StoredObjects, edits: Edits): Promise<AppliedEdits> {
-  const files = [...edits.namespaces, ...edits.clusters, ...[...edits.objects.values()].flat()];
-  const before = [...stored.namespaces, ...stored.clusters, ...[...stored.objects.values()].flat()];
+  const files = [...edits.namespaces, ...edits.clusters, ...edits.decisions, ...[...edits.objects.values()].flat()];
+  const before = [...stored.namespaces, ...stored.clusters, ...stored.decisions, ...[...stored.objects.values()].flat()];
   const applied = new Map<KubeObject, KubeObject>();
   const asInFile: string[] = [];
   for (let at = 0; at < files.length; at += AT_ONCE) {
@@ -37,7 +37,11 @@ export async function appliedEdits(cluster: Cluster, stored: StoredObjects, edit
   }
   const resultOf = <T extends KubeObject>(file: T) => (applied.get(file) ?? file) as T;
   const objects = [...edits.objects].map(([source, each]) => [source, each.map(resultOf)] as const);
-  const results = { namespaces: edits.namespaces.map(resultOf), clusters: edits.clusters.map(resultOf) };
+  const results = {
+    namespaces: edits.namespaces.map(resultOf),
+    clusters: edits.clusters.map(resultOf),
+    decisions: edits.decisions.map(resultOf),
+  };
   return { edits: { ...edits, ...results, objects: new Map(objects) }, asInFile };
 }
 

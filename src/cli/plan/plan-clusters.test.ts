@@ -163,6 +163,56 @@ describe("plan of an edit of MeshClusters", () => {
   });
 });
 
+describe("plan of a rule with clustersFrom", () => {
+  const rule = (key: string) =>
+    sampleVirtualApp({
+      route: { subRules: [{ name: "canary-eu", match: [{ clustersFrom: { placementDecision: key } }] }] },
+    });
+  const decision = (key: string, names: readonly string[], namespace = "ops") =>
+    ({
+      apiVersion: "multicluster.x-k8s.io/v1alpha1",
+      kind: "PlacementDecision",
+      metadata: { name: key, namespace, labels: { "multicluster.x-k8s.io/decision-key": key } },
+      decisions: names.map((name) => ({ clusterProfileRef: { name } })),
+    }) as unknown as FakeObject;
+
+  it("gives the subset the clusters that the PlacementDecision names", async () => {
+    const { stdout } = await plan(
+      [rule("fleet")],
+      [...CLUSTERS, stored(givesTo("eu")), decision("fleet", ["us-1"]), decision("fleet", ["eu-1"], "other")],
+    );
+    expect(stdout).toContain("clusters v2 -> default  1  eu-1\n");
+    expect(stdout).toContain("clusters default -> v2  1  us-1\n");
+  });
+
+  it("says what an edit of the PlacementDecision moves, and that no app follows another one", async () => {
+    const objects = [...CLUSTERS, stored(rule("fleet")), decision("fleet", ["us-1"])];
+    const edited = await plan([decision("fleet", ["eu-1"])], objects);
+    expect(edited.code).toBe(EXIT.findings);
+    expect(edited.stdout).toContain("clusters default -> v2  1  eu-1\n");
+    expect(edited.stdout).toContain("clusters v2 -> default  1  us-1\n");
+    expect(await plan([decision("fleet", ["eu-1"])], [...CLUSTERS, stored(givesTo("eu"))])).toMatchObject({
+      code: EXIT.ok,
+      stdout: "nothing moves: no app of the namespace follows the PlacementDecision\n",
+    });
+    const broken = { ...decision("fleet", []), decisions: [{ clusterProfileRef: {} }] };
+    expect(await plan([broken], objects)).toMatchObject({
+      code: EXIT.failed,
+      stderr: expect.stringContaining("PlacementDecision ops/fleet: decisions.0.clusterProfileRef.name: "),
+    });
+  });
+
+  it("says that the PlacementDecision is missing, and that clusters keep their owners", async () => {
+    const status = { owners: [{ app: "shop", subset: "v2" }], conditions: [] };
+    const known = [{ ...CLUSTERS[0], status } as unknown as FakeObject, CLUSTERS[1]];
+    const { code, stdout } = await plan([rule("flet")], [...known, stored(givesTo("eu")), decision("fleet", ["us-1"])]);
+    expect(code).toBe(EXIT.ok);
+    expect(stdout).toBe(`VirtualApp ops/shop: nothing moves
+  clustersFrom: there is no PlacementDecision with the decision-key flet: clusters keep their owners
+`);
+  });
+});
+
 describe("plan of an edit of a root", () => {
   const root = (shardingSize: number) =>
     sampleShardingRoot({ clusterSelector: {}, auto: { shardingSize, everyShardReplicas: 2 } });

@@ -2,9 +2,11 @@
 // code by which the manager judges edits. Pure. Invariant: objects of one app are judged together, since users edit
 // the configs of a family in one file.
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import type { PlacementDecision } from "../../api/placement-decision.ts";
 import { formatProblem } from "../../api/problems.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { App, EditVerdict, Source, SourceObject } from "../../manager/apps/app.ts";
+import { type ChosenClusters, chosenClusters } from "../../manager/apps/chosen-clusters.ts";
 import { type ClusterOwners, clusterRoutes } from "../../manager/apps/cluster-routes.ts";
 import { type NamespaceFacts, namespaceFacts, type RouteSpec } from "../../manager/apps/compile/route-spec.ts";
 import { pausedClusters } from "../../mesh/handover/kept-clusters.ts";
@@ -14,7 +16,7 @@ import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { acceptedIn, type ClusterEdits, editedClusters, type PlannedCluster } from "./edited-clusters.ts";
 import { type ClusterMove, type ClusterMoves, movedClusters } from "./moved-clusters.ts";
 import { type Move, movedNamespaces } from "./moved-namespaces.ts";
-import { notesOf } from "./plan-notes.ts";
+import { missingDecisionNotes, notesOf } from "./plan-notes.ts";
 import { applied, isSameObject } from "./stored-object.ts";
 
 /** What the cluster has now. */
@@ -22,12 +24,15 @@ export interface StoredObjects {
   readonly namespaces: readonly KubeObject[];
   /** The objects of each source, in all namespaces that matter. */
   readonly objects: ReadonlyMap<Source, readonly SourceObject[]>;
-  /** Of the namespaces that the edits name. */
+  /** Of the namespaces that the edits name, as are the PlacementDecisions. */
   readonly clusters: readonly MeshCluster[];
+  readonly decisions: readonly PlacementDecision[];
 }
 
 /** Objects as the files have them, with their namespaces. */
 export interface Edits extends ClusterEdits {
+  /** Of other programs. */
+  readonly decisions: readonly PlacementDecision[];
   readonly namespaces: readonly KubeObject[];
   readonly objects: ReadonlyMap<Source, readonly SourceObject[]>;
 }
@@ -65,13 +70,16 @@ export interface Plan {
 interface World {
   readonly namespaces: readonly NamespaceFacts[];
   readonly clusters: readonly MeshCluster[];
+  readonly decisions: readonly PlacementDecision[];
 }
 
 export function planEdits(stored: StoredObjects, edits: Edits): Plan {
   const clusters = editedClusters(stored.clusters, edits);
   const namespaces = labelledNamespaces(stored.namespaces, edits.namespaces);
-  const before = { namespaces: stored.namespaces.map(namespaceFacts), clusters: stored.clusters };
-  const after = { namespaces: namespaces.map(namespaceFacts), clusters: clusters.after };
+  const kept = stored.decisions.filter((old) => !edits.decisions.some((file) => isSameObject(old, file)));
+  const decisions = [...kept, ...edits.decisions];
+  const before = { namespaces: stored.namespaces.map(namespaceFacts), decisions: stored.decisions, clusters: stored.clusters };
+  const after = { namespaces: namespaces.map(namespaceFacts), decisions, clusters: clusters.after };
   const apps = [...stored.objects.keys()]
     .flatMap((source) => editedApps(source, stored, edits))
     .map((app) => plannedApp(app, before, after));
@@ -121,9 +129,10 @@ function editedApps(source: Source, stored: StoredObjects, edits: Edits): Edited
   }));
 }
 
-function dividesEdited({ ref, spec }: App, { clusters, deletedClusters }: ClusterEdits): boolean {
+function dividesEdited({ ref, spec }: App, { clusters, deletedClusters, decisions }: Edits): boolean {
   const isHere = ({ metadata }: KubeObject) => metadata.namespace === ref.namespace;
-  return spec?.clusterOwners !== undefined && [...clusters, ...deletedClusters].some(isHere);
+  const followed = (spec?.decisionKeys ?? []).length > 0 ? decisions : [];
+  return spec?.clusterOwners !== undefined && [...clusters, ...deletedClusters, ...followed].some(isHere);
 }
 
 function appsByPlace(source: Source, objects: readonly SourceObject[]): Map<string, App> {
@@ -168,7 +177,8 @@ function plannedApp({ source, before, after, verdicts }: EditedApp, worldBefore:
         );
   const clusters = clusterMovesOf({ before, after, verdicts }, worldBefore, worldAfter);
   const planned = { ...head, problems, moves, clusterMoves: clusters.moves, clusterTotal: clusters.total };
-  return { ...planned, notes: [...warnings, ...notesOf(before, after, planned), ...clusters.notes] };
+  const missing = missingDecisionNotes(after, chosenIn(worldAfter, namespace));
+  return { ...planned, notes: [...warnings, ...notesOf(before, after, planned), ...clusters.notes, ...missing] };
 }
 
 /** Pods of a new app get clusters when they have a sidecar, so nothing moves by the edit. */
@@ -180,8 +190,8 @@ function clusterMovesOf({ before, after, verdicts }: Omit<EditedApp, "source">, 
     estimates[0] ?? { before: before.spec.clusterOwners },
     estimates.at(-1) ?? { after: after.spec.clusterOwners },
   ];
-  const routesIn = ({ clusters }: World, ownersOf: ClusterOwners | undefined) =>
-    ownersOf && clusterRoutes(acceptedIn(clusters, namespace).accepted, ownersOf);
+  const routesIn = (world: World, ownersOf: ClusterOwners | undefined) =>
+    ownersOf && clusterRoutes(acceptedIn(world.clusters, namespace).accepted, ownersOf, chosenIn(world, namespace));
   // When an app ends, every pod can write to all clusters.
   const [had, wanted] = [
     routesIn(old, before.isEnding ? undefined : first.before),
@@ -203,6 +213,10 @@ function withShownOwners(
     const shown = object?.status?.owners?.find(({ app }) => app === name)?.subset;
     return shown === undefined ? route : { ...route, owner: subsetOfDisplayName(shown) };
   });
+}
+
+function chosenIn({ decisions }: World, namespace: string): ChosenClusters {
+  return chosenClusters(decisions.filter(({ metadata }) => metadata.namespace === namespace));
 }
 
 /** Undefined: nothing moves by the edit. */

@@ -2,6 +2,7 @@
 import type { AppStatus } from "../../api/app-status.ts";
 import { fieldAt } from "../../api/rule.ts";
 import type { App } from "../../manager/apps/app.ts";
+import type { ChosenClusters } from "../../manager/apps/chosen-clusters.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import { readStatus } from "../apps/read-status.ts";
 import { counted, shellLine } from "../frame/output.ts";
@@ -48,6 +49,14 @@ function pauseNotes(before: App, after: App): string[] {
   return [
     `is paused now: if the files that were applied before have no ${pausedField}, it stays, and nothing moves until: ${commandFor("resume", after)}`,
   ];
+}
+
+/** Without them nothing moves, but the user may have misspelled the key. */
+export function missingDecisionNotes(app: App | undefined, chosen: ChosenClusters): string[] {
+  const missing = (app?.spec?.decisionKeys ?? []).filter((key) => !chosen.has(key));
+  return missing.map(
+    (key) => `clustersFrom: there is no PlacementDecision with the decision-key ${key}: clusters keep their owners`,
+  );
 }
 
 function commandFor(command: string, { ref }: App): string {

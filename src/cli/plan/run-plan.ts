@@ -1,19 +1,20 @@
 // What `ctrlmesh plan` reads, and what it prints.
 import { z } from "zod";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import { PLACEMENT_DECISIONS, type PlacementDecision } from "../../api/placement-decision.ts";
 import { MESH_CLUSTERS, SHARDING_CONFIGS, VIRTUAL_APPS } from "../../api/resources.ts";
 import { nameList } from "../../base/name-list.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Source, SourceObject } from "../../manager/apps/app.ts";
 import { notInstalled } from "../apps/apps.ts";
+import { listDecisions, listMeshClusters } from "../apps/cluster-states.ts";
 import { type FileObject, isOurs, readObjects, titleOf } from "../apps/read-objects.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { type Call, failure } from "../frame/command.ts";
 import { EXIT, type ExitCode } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
 import { columns, counted } from "../frame/output.ts";
-import { orNothing } from "../frame/read-answer.ts";
 import { appliedEdits } from "./applied-edits.ts";
 import type { PlannedCluster } from "./edited-clusters.ts";
 import { type ClusterMove, clusterText } from "./moved-clusters.ts";
@@ -22,6 +23,10 @@ import { managerSources } from "./sources.ts";
 
 const TEXTS = z.record(z.string(), z.string().nullable()).nullish();
 const METADATA = z.object({ labels: TEXTS, annotations: TEXTS });
+
+/** What the manager reads of it. Its CRD checks the rest. */
+const REF = z.object({ name: z.string(), namespace: z.string().optional() });
+const DECISION = z.object({ decisions: z.array(z.object({ clusterProfileRef: REF })) });
 
 /** The most names of namespaces in a line. */
 const MAX_NAMES = 3;
@@ -70,14 +75,17 @@ function objectsIn(file: string, text: string): readonly FileObject[] {
 function editsOf(objects: readonly FileObject[], home: string, deletesClusters: boolean): Omit<Edits, "deletedClusters"> {
   const ofKind = (kind: string) =>
     objects.filter((object) => isOurs(object) && object.kind === kind).map((object) => inNamespace(object, home));
-  const planned = objects.filter((object) => isPlanned(object) || isNamespace(object));
+  const planned = objects.filter((object) => isPlanned(object) || isDecision(object) || isNamespace(object));
   if (planned.length === 0 && !deletesClusters)
-    throw failure("no file has an app of Controller Mesh, a MeshCluster or a Namespace: is it the right one?");
+    throw failure(
+      "no file has an app of Controller Mesh, a MeshCluster, a PlacementDecision or a Namespace: is it the right one?",
+    );
   for (const object of planned) checkMetadata(object);
   const [virtualApps, families] = managerSources();
   return {
     namespaces: objects.filter(isNamespace) as KubeObject[],
     clusters: ofKind(MESH_CLUSTERS.kind) as unknown as MeshCluster[],
+    decisions: objects.filter(isDecision).map((object) => decisionIn(object, home)),
     objects: new Map<Source, SourceObject[]>([
       [virtualApps, ofKind(VIRTUAL_APPS.kind)],
       [families, ofKind(SHARDING_CONFIGS.kind)],
@@ -87,6 +95,17 @@ function editsOf(objects: readonly FileObject[], home: string, deletesClusters: 
 
 function isPlanned(object: FileObject): boolean {
   return isOurs(object) && [VIRTUAL_APPS, SHARDING_CONFIGS, MESH_CLUSTERS].some(({ kind }) => kind === object.kind);
+}
+
+function isDecision({ kind, apiVersion }: FileObject): boolean {
+  return kind === PLACEMENT_DECISIONS.kind && String(apiVersion).startsWith(`${PLACEMENT_DECISIONS.group}/`);
+}
+
+function decisionIn(object: FileObject, home: string): PlacementDecision {
+  const { error } = DECISION.safeParse(object);
+  const [issue] = error?.issues ?? [];
+  if (issue !== undefined) throw failure(`${titleOf(object)}: ${issue.path.join(".")}: ${issue.message}`);
+  return inNamespace(object, home) as unknown as PlacementDecision;
 }
 
 function isNamespace({ kind, apiVersion }: FileObject): boolean {
@@ -109,10 +128,10 @@ function inNamespace(object: FileObject, home: string): SourceObject {
 /** Labels of namespaces decide in all apps of the cluster; an edit of an app or a MeshCluster only in its namespace. */
 async function readStored(
   cluster: Cluster,
-  { namespaces, objects, clusters }: Omit<Edits, "deletedClusters">,
+  { namespaces, objects, clusters, decisions }: Omit<Edits, "deletedClusters">,
   more: readonly string[],
 ): Promise<StoredObjects> {
-  const edited: readonly KubeObject[] = [...[...objects.values()].flat(), ...clusters];
+  const edited: readonly KubeObject[] = [...[...objects.values()].flat(), ...clusters, ...decisions];
   const places = [...new Set([...edited.map(({ metadata }) => metadata.namespace), ...more])];
   const read = async (source: Source): Promise<readonly SourceObject[]> => {
     if (namespaces.length > 0) return cluster.list(source.resource);
@@ -120,11 +139,16 @@ async function readStored(
   };
   const lists = Promise.all([cluster.list(NAMESPACES), ...[...objects.keys()].map(read)]);
   const [all = [], ...ofSources] = await lists.catch(notInstalled(VIRTUAL_APPS));
-  const stored = await Promise.all(places.map((place) => orNothing(cluster.list(MESH_CLUSTERS, place))));
+  const named = [...ofSources.flat(), ...edited];
+  const [clustersIn, decisionsIn] = await Promise.all([
+    Promise.all(places.map((place) => listMeshClusters(cluster, place))),
+    Promise.all(places.map((place) => listDecisions(cluster, place, named))),
+  ]);
   return {
     namespaces: all,
     objects: new Map([...objects.keys()].map((source, at) => [source, ofSources[at] ?? []])),
-    clusters: stored.flatMap((each = []) => each),
+    clusters: clustersIn.flat(),
+    decisions: decisionsIn.flat(),
   };
 }
 
@@ -134,7 +158,8 @@ function clusterLines({ namespace, name, problems, notes }: PlannedCluster): str
   return notes.map((note) => `${title}: would not be accepted: ${note}`);
 }
 
-function noAppText({ clusters, deletedClusters }: Edits): string {
+function noAppText({ clusters, deletedClusters, decisions }: Edits): string {
+  if (decisions.length > 0) return "nothing moves: no app of the namespace follows the PlacementDecision";
   const isAboutClusters = clusters.length + deletedClusters.length > 0;
   return `nothing moves: no app ${isAboutClusters ? "of the namespace divides clusters" : "goes by the labels of namespaces"}`;
 }

@@ -16,6 +16,7 @@ import { createInformers } from "../../runtime/informers.ts";
 import { injectionConfiguration } from "../admission/configuration/configurations.ts";
 import { createApps } from "../apps/app.ts";
 import { createKnownClusters } from "../clusters/known-clusters.ts";
+import { createKnownDecisions } from "../decisions/known-decisions.ts";
 import { createPodHistory, recordPods } from "../facts/pod-history.ts";
 import { createPodWatch } from "../facts/pod-watch.ts";
 import { createLabelStates } from "../labels/label-state.ts";
@@ -53,7 +54,7 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
     ...(managerNamespace === undefined ? {} : { webhooks: { target, size: { isTooLarge: false } } }),
     client,
     informers,
-    clusters: createKnownClusters(informers),
+    clusters: createKnownClusters(informers, createKnownDecisions()),
     pods,
     clock,
     log,

@@ -10,6 +10,7 @@ import { parseRequest, type Request } from "../../runtime/reconciler.ts";
 import { MUTATING_SELECTOR } from "../admission/configuration/configurations.ts";
 import { createInjectionReady, type InjectionReadyOptions } from "../admission/configuration/injection-ready.ts";
 import { type App, dividesClusters, type Source } from "../apps/app.ts";
+import { clusterStatusFacts } from "../apps/cluster-status-facts.ts";
 import type { Compile } from "../apps/compile/compiler.ts";
 import { routesChanged } from "../apps/namespace-log.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
@@ -104,6 +105,7 @@ export function addAppController(source: Source, options: AppControllerOptions):
       (listener) => void options.clusters.synced.then(() => listener()),
       () => dividing(),
     )
+    .on(options.clusters.decisions.onChange, dividing)
     .on(past.onOver, (namespace) => refs(appsIn(namespace)))
     .on(pods.onListed, (namespace) => refs(appsIn(namespace)))
     .on(pods.onChange, (change) => {
@@ -133,9 +135,10 @@ export function addAppController(source: Source, options: AppControllerOptions):
   return controller;
 }
 
-/** A status changes no plan. */
-const concernsApps = changed(({ spec, metadata: { labels, deletionTimestamp } }: MeshCluster) => [
+/** Of the status, only whether the cluster is reachable changes plans. */
+const concernsApps = changed(({ spec, status, metadata: { labels, deletionTimestamp } }: MeshCluster) => [
   spec,
   labels,
   deletionTimestamp,
+  clusterStatusFacts(status).isUnreachable,
 ]);

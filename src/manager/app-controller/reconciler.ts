@@ -17,7 +17,7 @@ import { DEFAULT_SUBSET, type RouteTable } from "../../mesh/ownership/table.ts";
 import { formatRequest, type Reconciler, type Request, type Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { InjectionReady } from "../admission/configuration/injection-ready.ts";
-import { type App, type Apps, isHeld, isLive, type PodSelection, type Source } from "../apps/app.ts";
+import { type App, type Apps, dividesClusters, isHeld, isLive, type PodSelection, type Source } from "../apps/app.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
 import { createRoutes, type RoutesOptions } from "../apps/routes.ts";
 import type { KnownClusters } from "../clusters/known-clusters.ts";
@@ -53,7 +53,7 @@ type AppReconcilerOptions = RoutesOptions &
     readonly services: KindWatch<Service>;
     readonly replicaSets: KindWatch<ReplicaSet>;
     readonly labels: Pick<LabelStates, "get">;
-    readonly plans?: Pick<PublishedPlans, "set" | "forget"> | undefined;
+    readonly plans?: Pick<PublishedPlans, "get" | "set" | "forget"> | undefined;
   };
 
 interface PublishedRoutes {
@@ -95,9 +95,9 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     const { namespace, name } = app.ref;
     const listed = pods.list(namespace);
     if (listed === undefined) return undefined;
-    const clusterOwners = bySpec && app.spec?.clusterOwners;
-    const clusters = clusterOwners && options.clusters.routes(namespace, clusterOwners);
-    if (clusterOwners !== undefined && clusters === undefined) return undefined;
+    const divides = bySpec !== undefined && dividesClusters(app);
+    const clusters = divides ? options.clusters.routes(app, options.plans?.get(app.ref)?.plan) : undefined;
+    if (divides && clusters === undefined) return undefined;
     const isFirstServed = acceptance.isFirstServed(app);
     const view = podViewIn(namespace, {
       apps,

@@ -13,6 +13,7 @@ import { formatProblem } from "../../api/problems.ts";
 import { remember } from "../../base/remember.ts";
 import { MAX_CLUSTERS } from "../../mesh/contract/route-type.ts";
 import type { ClusterRoute, HomeObject } from "../../mesh/ownership/clusters.ts";
+import { clusterStatusFacts } from "./cluster-status-facts.ts";
 import type { ClusterFacts } from "./compile/route-spec.ts";
 
 export type AcceptedCluster = ClusterFacts & Pick<ClusterRoute, "servers" | "drainMs" | "objects" | "isOpen">;
@@ -57,7 +58,7 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
     const identities = [...hosts.map((host) => `server ${host}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
     const taken = identities.find((identity) => known.has(identity));
     const older = taken === undefined ? undefined : known.get(taken);
-    const cluster: Accepting = older ?? { name, labels, servers: [], drainMs: 0 };
+    const cluster: Accepting = older ?? { name, labels, ...clusterStatusFacts(object.status), servers: [], drainMs: 0 };
     if (older === undefined && interception === "None") cluster.isOpen = true;
     if (older === undefined) accepted.push(cluster);
     else if (problems === undefined) {

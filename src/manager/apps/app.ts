@@ -12,6 +12,7 @@ import type { SourceWords } from "../../mesh/ownership/words.ts";
 import { hasFinalizer } from "../../runtime/finalizer.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import type { Change } from "../../runtime/store.ts";
+import type { ChosenClusters } from "./chosen-clusters.ts";
 import type { ClusterFacts, RouteSpec } from "./compile/route-spec.ts";
 import { APPS_SHARE, beyondShare } from "./namespace-share.ts";
 
@@ -58,7 +59,11 @@ export interface AppSpec extends PlannedSpec {
   readonly labelled?: readonly GroupResource[];
   route(): RouteSpec;
   /** The owners of other clusters, by name; a cluster without an owner is not divided. Absent: the app divides no other cluster. */
-  clusterOwners?(clusters: readonly ClusterFacts[]): ReadonlyMap<string, string>;
+  clusterOwners?(clusters: readonly ClusterFacts[], chosen: ChosenClusters): ReadonlyMap<string, string>;
+  /** The keys of the PlacementDecisions that its rules name. Absent: none. */
+  readonly decisionKeys?: readonly string[];
+  /** The key of the missing PlacementDecision because of which the cluster keeps its owner; undefined: none is missing. */
+  missingDecision?(cluster: ClusterFacts, chosen: ChosenClusters): string | undefined;
   /** What the status of this kind says in addition to that of every app. */
   describe?(counts: AppCounts): Description;
 }

@@ -1,4 +1,5 @@
-// What the clusters controller watches: the MeshClusters, and the plans of the apps that divide them. A request names a namespace.
+// What the clusters controller watches: the MeshClusters, the apps that divide them, their plans, and the PlacementDecisions that their
+// rules name. A request names a namespace.
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import { type Controller, controllerOf, generationChanged } from "../../runtime/controller.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
@@ -15,10 +16,12 @@ interface ClustersControllerOptions extends ControllerBase, Pick<ManagerContext,
 }
 
 export function addClustersController(options: ClustersControllerOptions): Controller {
-  const { informers, plans } = options;
+  const { informers, apps, plans, clusters } = options;
   const requestOf = (namespace = "") => [{ namespace: "", name: namespace }];
   return controllerOf({ name: "clusters", debounceMs: DEBOUNCE_MS, ...options })
     .watches(MESH_CLUSTERS, ({ metadata }) => requestOf(metadata.namespace), { predicates: [generationChanged] })
     .on(plans.onChange, ({ namespace }) => requestOf(namespace))
+    .on(apps.onChange, (change) => (generationChanged(change) ? requestOf(change.object.metadata.namespace) : []))
+    .on(clusters.decisions.onChange, requestOf)
     .withReconciler(createClustersReconciler({ ...options, store: informers.store(MESH_CLUSTERS) }));
 }

@@ -3,6 +3,8 @@ import { fleetCluster as meshCluster } from "../../../test/support/mesh-cluster.
 import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
 
+const NONE: ReadonlySet<string> = new Set();
+
 describe("the status of a MeshCluster", () => {
   const object = meshCluster("eu", { servers: ["https://eu.example"] }, { generation: 3 });
   const now = "2026-01-03T00:00:00.000Z";
@@ -14,7 +16,10 @@ describe("the status of a MeshCluster", () => {
   });
   const reasons = (apps: readonly AppOfCluster[]) =>
     Object.fromEntries(
-      clusterStatus({ object, refused: undefined, apps, now }).conditions?.map(({ type, reason }) => [type, reason]) ?? [],
+      clusterStatus({ object, refused: undefined, unplanned: NONE, apps, now }).conditions?.map(({ type, reason }) => [
+        type,
+        reason,
+      ]) ?? [],
     );
 
   it("says whether each cluster has one writer", () => {
@@ -23,12 +28,14 @@ describe("the status of a MeshCluster", () => {
       Ready: "NotDivided",
       Identified: "Unique",
       Enforced: "NotDivided",
+      Decided: "NotDivided",
       Reachable: "NotDivided",
     });
     expect(reasons([app([])])).toEqual({
       Ready: "OneOwner",
       Identified: "Unique",
       Enforced: "OneOwner",
+      Decided: "ByRules",
       Reachable: "NoFailures",
     });
     expect(reasons([app([wait])])).toMatchObject({ Ready: "PodsNotEnforcing" });
@@ -40,6 +47,7 @@ describe("the status of a MeshCluster", () => {
     const { conditions = [] } = clusterStatus({
       object,
       refused: undefined,
+      unplanned: NONE,
       apps: [app([]), { ...app([]), troubles: [trouble, trouble] }],
       now,
     });
@@ -47,9 +55,10 @@ describe("the status of a MeshCluster", () => {
       "Ready True",
       "Identified True",
       "Enforced True",
+      "Decided True",
       "Reachable False",
     ]);
-    expect(conditions[3]).toMatchObject({
+    expect(conditions[4]).toMatchObject({
       reason: "Unreachable",
       message: "shop: pod p, and 1 more: connecting to eu.example:443: connect ECONNREFUSED",
     });
@@ -58,11 +67,12 @@ describe("the status of a MeshCluster", () => {
   it("says that the mesh does not limit connections to a cluster, once each pod finds only what its subset owns", () => {
     const wait: ClusterWait = { podName: "p", subset: "", cause: "holds", clusters: ["eu"] };
     const open = (waits: readonly ClusterWait[]): AppOfCluster => ({ ...app(waits), route: { ...app([]).route, isOpen: true } });
-    const { conditions = [] } = clusterStatus({ object, refused: undefined, apps: [open([])], now });
+    const { conditions = [] } = clusterStatus({ object, refused: undefined, unplanned: NONE, apps: [open([])], now });
     expect(conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
       "Ready True NotIntercepted",
       "Identified True Unique",
       "Enforced Unknown NotIntercepted",
+      "Decided True ByRules",
       "Reachable Unknown NotIntercepted",
     ]);
     expect(reasons([open([wait])])).toMatchObject({ Ready: "PodsNotEnforcing" });
@@ -70,10 +80,40 @@ describe("the status of a MeshCluster", () => {
 
   it("names the owner, the pods that are waited for, and what to do", () => {
     const wait: ClusterWait = { podName: "p", subset: "", cause: "not-enforced", clusters: ["eu"] };
-    const status = clusterStatus({ object, refused: undefined, apps: [app([wait, wait], true)], now });
+    const status = clusterStatus({ object, refused: undefined, unplanned: NONE, apps: [app([wait, wait], true)], now });
     expect(status).toMatchObject({ observedGeneration: 3, owners: [{ app: "shop", subset: "blue" }], waitingOn: ["p"] });
     expect(status.conditions?.[0]?.message).toBe(
       'shop: pod p has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it, and 1 more; subset "blue" waits for the cluster',
     );
+  });
+
+  it("says that the cluster keeps its owner because a PlacementDecision is missing, which changes nothing of Ready", () => {
+    const undecided = { ...app([]), missingDecision: "fleet-eu" };
+    const { conditions = [] } = clusterStatus({ object, refused: undefined, unplanned: NONE, apps: [app([]), undecided], now });
+    expect(conditions.map(({ type, status }) => `${type} ${status}`)).toContain("Ready True");
+    expect(conditions.find(({ type }) => type === "Decided")).toMatchObject({
+      status: "False",
+      reason: "DecisionMissing",
+      message:
+        'shop: the namespace has no PlacementDecision with the label multicluster.x-k8s.io/decision-key=fleet-eu; subset "blue" keeps the cluster',
+    });
+  });
+
+  it("keeps the owner in an app without a plan, and not in an app that is gone", () => {
+    const before = {
+      ...object,
+      status: { owners: ["a-refused", "gone", "shop"].map((name) => ({ app: name, subset: "green" })) },
+    };
+    const { owners } = clusterStatus({
+      object: before,
+      refused: undefined,
+      unplanned: new Set(["a-refused"]),
+      apps: [app([])],
+      now,
+    });
+    expect(owners).toEqual([
+      { app: "a-refused", subset: "green" },
+      { app: "shop", subset: "blue" },
+    ]);
   });
 });

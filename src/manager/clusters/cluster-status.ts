@@ -1,5 +1,6 @@
 // The status of a MeshCluster. Pure.
 import { MAX_CLUSTER_OWNERS, type MeshCluster, type MeshClusterStatus } from "../../api/mesh-cluster.ts";
+import { DECISION_KEY_LABEL } from "../../api/placement-decision.ts";
 import { plainText } from "../../base/plain-text.ts";
 import type { ClusterTrouble, ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
@@ -13,6 +14,8 @@ export interface AppOfCluster {
   readonly route: ClusterRoute;
   readonly waits: readonly ClusterWait[];
   readonly troubles: readonly ClusterTrouble[];
+  /** The key of the missing PlacementDecision because of which the cluster keeps its owner. Absent: none is missing. */
+  readonly missingDecision?: string | undefined;
 }
 
 interface StatusFacts {
@@ -20,6 +23,8 @@ interface StatusFacts {
   readonly refused: ReturnType<AcceptedClusters["refused"]["get"]>;
   /** By name. */
   readonly apps: readonly AppOfCluster[];
+  /** The apps of the namespace that have no plan, for example because their spec is refused. */
+  readonly unplanned: ReadonlySet<string>;
   /** RFC 3339 */
   readonly now: string;
 }
@@ -28,6 +33,7 @@ interface StatusFacts {
 export const CLUSTER_REASONS = {
   Identified: ["Unique", "Invalid", "AlreadyKnown", "TooMany"],
   Enforced: ["OneOwner", "Moving", "PodsNotEnforcing", "NotDivided", "NotIntercepted"],
+  Decided: ["ByRules", "DecisionMissing", "NotDivided"],
   Reachable: ["NoFailures", "Unreachable", "NotDivided", "NotIntercepted"],
 } as const;
 
@@ -51,7 +57,7 @@ const CAUSES: Readonly<Record<ClusterWait["cause"], string>> = {
     "has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it",
 };
 
-export function clusterStatus({ object, refused, apps, now }: StatusFacts): MeshClusterStatus {
+export function clusterStatus({ object, refused, apps, unplanned, now }: StatusFacts): MeshClusterStatus {
   const { generation = 0 } = object.metadata;
   const identified: Verdict = refused
     ? { status: "False", ...refused }
@@ -68,6 +74,7 @@ export function clusterStatus({ object, refused, apps, now }: StatusFacts): Mesh
     Ready: ready,
     Identified: identified,
     Enforced: enforced,
+    Decided: decidedVerdict(apps),
     Reachable: reachableVerdict(apps, enforced),
   }).map(([type, verdict]) => {
     const before = previous.find((each) => each.type === type);
@@ -77,10 +84,29 @@ export function clusterStatus({ object, refused, apps, now }: StatusFacts): Mesh
   const waitingOn = [...new Set(apps.flatMap(({ waits }) => waits.map(podOf)))].slice(0, MAX_WAITING);
   return {
     observedGeneration: generation,
-    owners: apps.slice(0, MAX_CLUSTER_OWNERS).map(({ app, route }) => ({ app, subset: subsetDisplayName(route.owner) })),
+    owners: ownersOf(apps, unplanned, object),
     ...(waitingOn.length === 0 ? {} : { waitingOn }),
     conditions,
   };
+}
+
+/** The pods of an app without a plan keep their routes, so the app keeps its owner. */
+function ownersOf(apps: readonly AppOfCluster[], unplanned: ReadonlySet<string>, { status }: MeshCluster) {
+  const planned = apps.map(({ app, route }) => ({ app, subset: subsetDisplayName(route.owner) }));
+  const kept = (status?.owners ?? []).filter(({ app }) => unplanned.has(app));
+  return [...planned, ...kept].sort((a, b) => (a.app < b.app ? -1 : 1)).slice(0, MAX_CLUSTER_OWNERS);
+}
+
+/** Of a missing PlacementDecision nobody knows which clusters it would name. */
+function decidedVerdict(apps: readonly AppOfCluster[]): Verdict {
+  if (apps.length === 0)
+    return { status: "Unknown", reason: "NotDivided", message: "no app of the namespace divides this cluster" };
+  const undecided = apps.find(({ missingDecision }) => missingDecision !== undefined);
+  if (undecided === undefined)
+    return { status: "True", reason: "ByRules", message: "the rules of each app say who owns the cluster" };
+  const { app, missingDecision, route } = undecided;
+  const message = `${app}: the namespace has no PlacementDecision with the label ${DECISION_KEY_LABEL}=${missingDecision}; ${subsetText(route.owner)} keeps the cluster`;
+  return { status: "False", reason: "DecisionMissing", message };
 }
 
 function enforcedVerdict(apps: readonly AppOfCluster[]): Verdict {

@@ -5,6 +5,7 @@ import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { acceptClusters } from "../apps/accept-clusters.ts";
 import type { App } from "../apps/app.ts";
 import { createPublishedPlans, type OwnershipPlan } from "../apps/published-plans.ts";
+import { createKnownDecisions } from "../decisions/known-decisions.ts";
 import { createClustersReconciler } from "./reconciler.ts";
 
 const EU: MeshCluster = {
@@ -26,7 +27,7 @@ it("writes no status before each app that divides clusters has a plan: a new lea
     store: { list: () => [EU] },
     apps: { list: () => [{ ref, spec: { clusterOwners: () => "blue" } } as unknown as App] },
     plans,
-    clusters: { of: () => acceptClusters([EU]) },
+    clusters: { of: () => acceptClusters([EU]), decisions: createKnownDecisions() },
     clock: { now: () => 0 },
   });
   const request = { namespace: "", name: "fleet" };
@@ -55,7 +56,7 @@ it("costs the manager's thread little when 2,000 pods have not reported about 50
     store: { list: () => objects },
     apps: { list: () => [{ ref, spec: { clusterOwners: () => "blue" } } as unknown as App] },
     plans,
-    clusters: { of: () => acceptClusters(objects) },
+    clusters: { of: () => acceptClusters(objects), decisions: createKnownDecisions() },
     clock: { now: () => 0 },
   });
   const clusters = objects.map(({ metadata }) => ({ name: metadata.name ?? "", servers: [], drainMs: 0, owner: "blue" }));

@@ -7,7 +7,9 @@ import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import type { Reconciler } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
-import { type Apps, dividesClusters } from "../apps/app.ts";
+import { type AppSpec, type Apps, dividesClusters } from "../apps/app.ts";
+import type { ChosenClusters } from "../apps/chosen-clusters.ts";
+import type { ClusterFacts } from "../apps/compile/route-spec.ts";
 import { plannedClusters } from "../apps/planned-clusters.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
 import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
@@ -18,7 +20,7 @@ interface ClustersReconcilerOptions {
   readonly store: Pick<Store<MeshCluster>, "list">;
   readonly apps: Pick<Apps, "list">;
   readonly plans: Pick<PublishedPlans, "get">;
-  readonly clusters: Pick<KnownClusters, "of">;
+  readonly clusters: Pick<KnownClusters, "of" | "decisions">;
   readonly clock: Pick<Clock, "now">;
 }
 
@@ -28,7 +30,10 @@ const LOOK_AGAIN_MS = 5_000;
 export function createClustersReconciler({ client, store, apps, plans, clusters, clock }: ClustersReconcilerOptions): Reconciler {
   /** By the cluster's name. */
   const appsIn = (namespace: string): ReadonlyMap<string, AppOfCluster[]> => {
-    const all = apps.list(namespace).flatMap(({ ref }) => {
+    const { accepted } = clusters.of(namespace);
+    const facts = new Map(accepted.map((each) => [each.name, each]));
+    const chosen = clusters.decisions.of(namespace);
+    const all = apps.list(namespace).flatMap(({ ref, spec }) => {
       const { plan } = plans.get(ref) ?? {};
       if (plan === undefined) return [];
       const { clusterWaits = [], clusterTroubles = [] } = plan;
@@ -38,6 +43,7 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
         route,
         waits: waits.get(route.name) ?? [],
         troubles: clusterTroubles.filter(({ cluster }) => cluster === route.name),
+        missingDecision: missingOf(spec, facts.get(route.name), chosen),
       }));
     });
     return Map.groupBy(all, ({ route }) => route.name);
@@ -49,14 +55,24 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
       if (isEarly) return { requeueAfterMs: LOOK_AGAIN_MS };
       const { refused } = clusters.of(namespace);
       const found = appsIn(namespace);
+      const unplanned = new Set(apps.list(namespace).flatMap(({ ref }) => (plans.get(ref) === undefined ? [ref.name] : [])));
       for (const object of store.list(namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
         const { name = "" } = object.metadata;
-        const facts = { refused: refused.get(name), apps: found.get(name) ?? [], now: new Date(clock.now()).toISOString() };
+        const now = new Date(clock.now()).toISOString();
+        const facts = { refused: refused.get(name), apps: found.get(name) ?? [], unplanned, now };
         await writeStatus(client, MESH_CLUSTERS, object, (current) => clusterStatus({ ...facts, object: current }), { signal });
       }
       return {};
     },
   };
+}
+
+function missingOf(
+  spec: AppSpec | undefined,
+  cluster: ClusterFacts | undefined,
+  chosen: ChosenClusters | undefined,
+): string | undefined {
+  return cluster && chosen && spec?.missingDecision?.(cluster, chosen);
 }
 
 /** Each wait once for each of its clusters: after a failover, all pods may wait for all clusters. */

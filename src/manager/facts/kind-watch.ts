@@ -11,6 +11,8 @@ export type KindWatch<T extends KubeObject> = ReturnType<typeof createKindWatch<
 
 interface KindWatchOptions<T extends KubeObject> {
   readonly resource: Resource<T>;
+  /** Default: all objects of the namespace. */
+  readonly labelSelector?: string;
   readonly informers: Pick<Informers, "acquire">;
   readonly onChange: (app: Request) => void;
   /** False for a change of which no app needs to know. Default: every change matters. */
@@ -19,12 +21,12 @@ interface KindWatchOptions<T extends KubeObject> {
 }
 
 export function createKindWatch<T extends KubeObject>(options: KindWatchOptions<T>) {
-  const { resource, informers, onChange, matters = () => true, log } = options;
+  const { resource, labelSelector = "", informers, onChange, matters = () => true, log } = options;
   const held = new Map<string, Informer<T>>();
 
   function hold(app: Request): Informer<T> {
     const key = formatRequest(app);
-    const informer = informers.acquire(resource, { namespace: app.namespace });
+    const informer = informers.acquire(resource, { namespace: app.namespace, labelSelector });
     held.set(key, informer);
     const tell = () => {
       if (held.get(key) === informer) onChange(app);

@@ -4,7 +4,9 @@ import { normalShardName } from "../../api/sharding-keys.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import type { AppSpec } from "../apps/app.ts";
-import { shareClusters } from "./cluster-shares.ts";
+import type { ChosenClusters } from "../apps/chosen-clusters.ts";
+import type { ClusterFacts } from "../apps/compile/route-spec.ts";
+import { type SharedCluster, shareClusters } from "./cluster-shares.ts";
 import type { Placement } from "./placement.ts";
 
 interface PlacedShards {
@@ -13,16 +15,40 @@ interface PlacedShards {
   readonly placement: Placement | undefined;
 }
 
-/** Undefined if the root divides no clusters. The normal shards that own namespaces share them, the canary owns none. */
-export function clusterOwnersBy({ spec: { root } }: ShardingConfig, shards: PlacedShards): AppSpec["clusterOwners"] {
-  const selector = root?.clusterSelector;
-  if (selector === undefined) return undefined;
+/**
+ * Empty if the root divides no clusters. The normal shards that own namespaces share them, the canary owns none. The default subset has
+ * no pods of shards, so the clusters that it owns are closed to all of them.
+ */
+export function clusterRulesIn(
+  { metadata, spec: { root } }: ShardingConfig,
+  shards: PlacedShards,
+): Pick<AppSpec, "clusterOwners" | "decisionKeys" | "missingDecision"> {
+  const { clusterSelector, clustersFrom } = root ?? {};
+  const decisionKey = clustersFrom?.placementDecision;
+  if (clusterSelector === undefined && decisionKey === undefined) return {};
   const [canary] = root?.canary === undefined ? [] : shards.names;
   const sharing = activeSubsets(root, shards).filter((name) => name !== DEFAULT_SUBSET && name !== canary);
-  return (clusters) => {
-    const selected = clusters.flatMap(({ name, labels }) => (matchesSelector(selector, labels) ? [name] : []));
-    // Without a shard they stay closed to the pods of all shards.
-    return shareClusters(selected, sharing.length === 0 ? [DEFAULT_SUBSET] : sharing);
+  const isSelected = ({ labels }: ClusterFacts) => matchesSelector(clusterSelector ?? {}, labels);
+  const isMissing = (chosen: ChosenClusters) => decisionKey !== undefined && !chosen.has(decisionKey);
+  const ownerOf = ({ owners }: ClusterFacts) => {
+    const owner = owners?.get(metadata.name ?? "");
+    return owner === DEFAULT_SUBSET ? undefined : owner;
+  };
+  const isShared = (cluster: ClusterFacts, chosen: ChosenClusters) => {
+    if (decisionKey === undefined) return true;
+    // Without the PlacementDecision, the clusters stay shared that are shared already.
+    return chosen.get(decisionKey)?.has(cluster.name) ?? ownerOf(cluster) !== undefined;
+  };
+  const sharedCluster = (cluster: ClusterFacts): SharedCluster => ({ ...cluster, owner: ownerOf(cluster) });
+  return {
+    clusterOwners: (clusters, chosen) => {
+      const selected = clusters.filter(isSelected);
+      const shared = selected.filter((cluster) => isShared(cluster, chosen)).map(sharedCluster);
+      const closed = selected.map(({ name }) => [name, DEFAULT_SUBSET] as const);
+      return new Map([...closed, ...shareClusters(shared, sharing)]);
+    },
+    decisionKeys: decisionKey === undefined ? [] : [decisionKey],
+    missingDecision: (cluster, chosen) => (isSelected(cluster) && isMissing(chosen) ? decisionKey : undefined),
   };
 }
 

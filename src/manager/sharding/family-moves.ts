@@ -3,7 +3,7 @@
 import { autoOf, type ShardingConfig } from "../../api/sharding-config.ts";
 import { nameList } from "../../base/name-list.ts";
 import type { Reroute } from "../apps/app.ts";
-import { clusterOwnersBy } from "./cluster-owners.ts";
+import { clusterRulesIn } from "./cluster-owners.ts";
 import type { Family } from "./family.ts";
 import { expectedPlacement, type Placement } from "./placement.ts";
 import { routeOfShards } from "./shard-rules.ts";
@@ -52,7 +52,7 @@ export function rerouteOf(before: Family, after: Family): Reroute | undefined {
 }
 
 function ownersOfClusters({ root }: Family, { shards }: FamilyShards, placement: Placement | undefined) {
-  return root && clusterOwnersBy(root, { names: shards.map(({ name }) => name), placement });
+  return root && clusterRulesIn(root, { names: shards.map(({ name }) => name), placement }).clusterOwners;
 }
 
 function shardsOfEdit(before: Family, after: Family) {

@@ -6,6 +6,7 @@ import { resourceName } from "../../kube/client/resource.ts";
 import { ownersOf } from "../../mesh/ownership/owners.ts";
 import { ownerText } from "../../mesh/ownership/words.ts";
 import type { App } from "../apps/app.ts";
+import { type ChosenClusters, NONE_CHOSEN } from "../apps/chosen-clusters.ts";
 import { compileNow } from "../apps/compile/compile-now.ts";
 import { createShardingSource, labelledResources } from "./sharding-source.ts";
 
@@ -165,8 +166,8 @@ const names = (config: unknown) => labelledResources(config).map(resourceName);
 
 describe("other clusters", () => {
   const clusters = ["eu-1", "eu-2", "us-1"].map((name) => ({ name, labels: { region: name.slice(0, 2) } }));
-  const share = (app: App) =>
-    [...(app.spec?.clusterOwners?.(clusters) ?? [])].map(([cluster, owner]) => `${cluster} ${owner}`).sort();
+  const share = (app: App, chosen: ChosenClusters = NONE_CHOSEN) =>
+    [...(app.spec?.clusterOwners?.(clusters, chosen) ?? [])].map(([cluster, owner]) => `${cluster} ${owner}`).sort();
 
   it("are divided between the normal shards that have namespaces, as far as the root selects them", () => {
     const all = share(appOf(root({ clusterSelector: {} })));
@@ -176,6 +177,28 @@ describe("other clusters", () => {
     expect(share(appOf(root({ clusterSelector: european }, {}, {}, placed([2]))))).toEqual([
       "eu-1 shop-2-normal",
       "eu-2 shop-2-normal",
+    ]);
+  });
+
+  it("are divided as far as a PlacementDecision names them, and the others of the selector are closed to every shard", () => {
+    const app = (more: object) => appOf(root({ clustersFrom: { placementDecision: "fleet" }, ...more }, {}, {}, placed([2])));
+    const chosen = new Map([["fleet", new Set(["eu-1", "us-1"])]]);
+    expect(share(app({}), chosen)).toEqual(["eu-1 shop-2-normal", "eu-2 ", "us-1 shop-2-normal"]);
+    const european = { clusterSelector: { matchLabels: { region: "eu" } } };
+    expect(share(app(european), chosen)).toEqual(["eu-1 shop-2-normal", "eu-2 "]);
+    expect(share(app({}), new Map([["fleet", new Set()]]))).toEqual(["eu-1 ", "eu-2 ", "us-1 "]);
+  });
+
+  it("stay shared while the PlacementDecision is missing, and no other is opened or given to a shard", () => {
+    const { spec } = appOf(root({ clustersFrom: { placementDecision: "fleet" } }));
+    const owned = (name: string, subset: string) => ({ name, labels: {}, owners: new Map([["shop", subset]]) });
+    const all = [owned("eu-1", "shop-1-normal"), owned("eu-2", "shop-9-normal"), owned("us-1", ""), { name: "us-2", labels: {} }];
+    const owners = spec?.clusterOwners?.(all, NONE_CHOSEN) ?? new Map();
+    expect([owners.get("eu-1"), owners.get("eu-2")].sort()).toEqual(["shop-1-normal", "shop-2-normal"]);
+    expect([owners.get("us-1"), owners.get("us-2")]).toEqual(["", ""]);
+    expect([spec?.decisionKeys, all.map((each) => spec?.missingDecision?.(each, NONE_CHOSEN))]).toEqual([
+      ["fleet"],
+      ["fleet", "fleet", "fleet", "fleet"],
     ]);
   });
 

@@ -12,7 +12,7 @@ import type { GroupResource } from "../../kube/types.ts";
 import { NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { type App, type AppSpec, type AppWords, frozenIn, type Source } from "../apps/app.ts";
-import { activeSubsets, clusterOwnersBy } from "./cluster-owners.ts";
+import { activeSubsets, clusterRulesIn } from "./cluster-owners.ts";
 import { type Family, familiesOf, familyNameOf } from "./family.ts";
 import { createFamilyMemory } from "./family-memory.ts";
 import { familyPods } from "./family-pods.ts";
@@ -87,7 +87,6 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
   const [head] = configs;
   const names = shards?.shards.map((shard) => shard.name) ?? [];
   const placed = { names, placement: root && storedPlacement(root) };
-  const clusterOwners = root && clusterOwnersBy(root, placed);
   const described = {
     name,
     shard: root === undefined ? head?.metadata.name : undefined,
@@ -110,7 +109,7 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     keptSubsets: root && activeSubsets(root.spec.root, placed),
     retainsLosses: configs.some(({ spec }) => spec.onLoss !== "InPlace"),
     labelled: uniqueResources(configs.flatMap(labelledResources)),
-    ...(clusterOwners === undefined ? {} : { clusterOwners }),
+    ...(root && clusterRulesIn(root, placed)),
     route: () => routeOfShards(shards ?? { shards: [] }),
     describe: (counts) => describeFamily(described, counts),
   };

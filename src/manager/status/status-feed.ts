@@ -177,6 +177,7 @@ export const EVENT_REASONS: readonly string[] = [
   "RestartedPod",
   "EvictedPod",
   "OwnershipNotPublished",
+  "PlacementDecisionMissing",
   "PlacementNotPublished",
 ];
 

@@ -4,8 +4,9 @@ import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import { ownersOf } from "../../mesh/ownership/owners.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
+import { NONE_CHOSEN } from "../apps/chosen-clusters.ts";
 import { compileNow } from "../apps/compile/compile-now.ts";
-import { clusterOwnersBy } from "./cluster-owners.ts";
+import { clusterRulesIn } from "./cluster-owners.ts";
 import { explainClusterRules, explainRules } from "./explain-rules.ts";
 import { routeOf } from "./route-rules.ts";
 
@@ -112,26 +113,44 @@ describe("the rules that match another cluster", () => {
   );
 
   it("show what was compared, and end with the one that decides", () => {
-    expect(explainClusterRules(spec, { name: "eu-2", labels: { region: "eu" } })).toEqual([
+    expect(explainClusterRules(spec, { name: "eu-2", labels: { region: "eu" } }, NONE_CHOSEN)).toEqual([
       { rule: "subRules[a].match[1]", subset: "a", match: "no", why: "clusters does not have eu-2" },
       { rule: "subRules[b].match[0]", subset: "b", match: "yes", why: "clusterSelector region=eu, and the labels match" },
       { rule: "(no rule)", subset: "default", match: "not reached", why: "subRules[b].match[0] has decided" },
     ]);
-    const last = explainClusterRules(spec, { name: "us-1", labels: { region: "us" } });
+    const last = explainClusterRules(spec, { name: "us-1", labels: { region: "us" } }, NONE_CHOSEN);
     expect(last[1]).toMatchObject({ match: "no", why: "clusterSelector region=eu, and the label region is us" });
     expect(last[2]).toMatchObject({ subset: "default", match: "yes" });
   });
 
   it("decide as the owners of the app do", () => {
     const clusters = ["eu-1", "eu-2", "us-1"].map((name) => ({ name, labels: { region: name.slice(0, 2) } }));
-    const owners = clusterOwnersBy(spec)?.(clusters);
+    const owners = clusterRulesIn(spec, "shop").clusterOwners?.(clusters, NONE_CHOSEN);
     for (const cluster of clusters) {
-      const decides = explainClusterRules(spec, cluster).find(({ match }) => match === "yes");
+      const decides = explainClusterRules(spec, cluster, NONE_CHOSEN).find(({ match }) => match === "yes");
       expect(decides?.subset).toBe(subsetDisplayName(owners?.get(cluster.name) ?? "?"));
     }
   });
 
   it("are none if no subset uses a rule about clusters", () => {
-    expect(explainClusterRules(specWith({ subRules: [] }), { name: "eu-1", labels: {} })).toEqual([]);
+    expect(explainClusterRules(specWith({ subRules: [] }), { name: "eu-1", labels: {} }, NONE_CHOSEN)).toEqual([]);
+  });
+
+  it("say what a PlacementDecision names, and with a missing one that the cluster keeps its owner", () => {
+    const chosen = specWith(
+      { subRules: [{ name: "a", match: [{ clustersFrom: { placementDecision: "fleet" } }, { clusters: ["eu-1"] }] }] },
+      "a",
+    );
+    const ask = (names: readonly string[] | undefined) =>
+      explainClusterRules(chosen, { name: "eu-1", labels: {} }, new Map(names && [["fleet", new Set(names)]])).map(
+        ({ match, why }) => `${match}: ${why}`,
+      );
+    expect(ask(["eu-1"])[0]).toBe("yes: PlacementDecision fleet names eu-1");
+    expect(ask([]).slice(0, 2)).toEqual(["no: PlacementDecision fleet does not name eu-1", "yes: clusters has eu-1"]);
+    expect(ask(undefined)).toEqual([
+      "not known: there is no PlacementDecision with the decision-key fleet",
+      "not reached: the cluster keeps its owner",
+      "not reached: the cluster keeps its owner",
+    ]);
   });
 });

@@ -6,8 +6,9 @@ import type { MatchLimitSelector } from "../../api/match-limit-selector.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import { formatTerms, type Labels, matchesTerms, termsOfSelector } from "../../kube/label-selector.ts";
 import type { RouteRule } from "../../mesh/ownership/table.ts";
+import type { ChosenClusters } from "../apps/chosen-clusters.ts";
 import type { ClusterFacts, NamespaceFacts } from "../apps/compile/route-spec.ts";
-import { clusterRulesOf, matchesCluster } from "./cluster-owners.ts";
+import { type ClusterRule, clusterRulesOf, decidingRule } from "./cluster-owners.ts";
 import { routeOf } from "./route-rules.ts";
 
 export interface RuleAnswer {
@@ -15,7 +16,7 @@ export interface RuleAnswer {
   readonly rule: string;
   /** Absent for a limit of the whole app. */
   readonly subset?: string | undefined;
-  readonly match: "yes" | "no" | "not reached" | "by object";
+  readonly match: "yes" | "no" | "not known" | "not reached" | "by object";
   readonly why: string;
 }
 
@@ -45,21 +46,35 @@ export function explainRules(spec: VirtualAppSpec, namespace: NamespaceFacts): R
 }
 
 /** The same for another cluster; none if no rule names clusters. The spec must be valid. */
-export function explainClusterRules(spec: VirtualAppSpec, cluster: ClusterFacts): RuleAnswer[] {
+export function explainClusterRules(spec: VirtualAppSpec, cluster: ClusterFacts, chosen: ChosenClusters): RuleAnswer[] {
   const rules = clusterRulesOf(spec);
-  const decides = rules.findIndex((rule) => matchesCluster(rule, cluster));
-  const by = `${rules[decides]?.origin} has decided`;
+  const decided = decidingRule(rules, cluster, chosen);
+  const decides = decided === undefined ? rules.length : rules.indexOf(decided.rule);
+  const by = decided?.isMissing ? "the cluster keeps its owner" : `${decided?.rule.origin} has decided`;
   const answers = rules.map((rule, at): RuleAnswer => {
-    const { origin, subset, clusters, clusterSelector } = rule;
-    const named = { rule: origin, subset };
-    if (decides >= 0 && at > decides) return { ...named, match: "not reached", why: by };
-    const bySelector = clusterSelector && selectorText("clusterSelector", clusterSelector, cluster.labels);
-    const byName = clusters && `clusters ${clusters.includes(cluster.name) ? "has" : "does not have"} ${cluster.name}`;
-    const why = [byName, bySelector].filter((text) => text !== undefined).join("; ");
-    return { ...named, match: at === decides ? "yes" : "no", why };
+    const named = { rule: rule.origin, subset: rule.subset };
+    if (at > decides) return { ...named, match: "not reached", why: by };
+    const why = comparedCluster(rule, cluster, chosen);
+    if (at < decides) return { ...named, match: "no", why };
+    return { ...named, match: decided?.isMissing ? "not known" : "yes", why };
   });
   if (rules.length === 0) return [];
-  return [...answers, { ...REST, ...(decides < 0 ? { match: "yes", why: BY_DEFAULT } : { match: "not reached", why: by }) }];
+  const rest: Pick<RuleAnswer, "match" | "why"> =
+    decided === undefined ? { match: "yes", why: BY_DEFAULT } : { match: "not reached", why: by };
+  return [...answers, { ...REST, ...rest }];
+}
+
+function comparedCluster({ clusters, clusterSelector, decisionKey }: ClusterRule, cluster: ClusterFacts, chosen: ChosenClusters) {
+  if (decisionKey !== undefined) return decisionText(decisionKey, cluster.name, chosen);
+  if (clusterSelector !== undefined) return selectorText("clusterSelector", clusterSelector, cluster.labels);
+  return `clusters ${clusters?.includes(cluster.name) ? "has" : "does not have"} ${cluster.name}`;
+}
+
+/** What a PlacementDecision says of a cluster. */
+export function decisionText(key: string, cluster: string, chosen: ChosenClusters): string {
+  const names = chosen.get(key);
+  if (names === undefined) return `there is no PlacementDecision with the decision-key ${key}`;
+  return `PlacementDecision ${key} ${names.has(cluster) ? "names" : "does not name"} ${cluster}`;
 }
 
 /** By the names that the compiler gives to the rules. */

@@ -9,7 +9,7 @@ import { type Labels, matchesSelector, matchesTerms } from "../../kube/label-sel
 import type { CallerPolicy } from "../../mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { type App, type AppSpec, type AppWords, frozenIn, type Source } from "../apps/app.ts";
-import { clusterOwnersBy } from "./cluster-owners.ts";
+import { clusterRulesIn } from "./cluster-owners.ts";
 import { routeOf } from "./route-rules.ts";
 import { judgeEdit } from "./virtual-app-edit.ts";
 
@@ -97,8 +97,10 @@ function virtualAppOf(object: VirtualApp, checkOf: (object: VirtualApp) => Check
 }
 
 /** The object must be valid. */
-export function specOf({ spec, metadata: { annotations = {}, generation } }: Pick<VirtualApp, "spec" | "metadata">): AppSpec {
-  const clusterOwners = clusterOwnersBy(spec);
+export function specOf({
+  spec,
+  metadata: { name = "", annotations = {}, generation },
+}: Pick<VirtualApp, "spec" | "metadata">): AppSpec {
   const isConfirmed = annotationValue(annotations, "confirm-moves") === String(generation);
   return {
     subsets: subsetsOf(spec),
@@ -111,7 +113,7 @@ export function specOf({ spec, metadata: { annotations = {}, generation } }: Pic
     maxMovingPercent: isConfirmed ? undefined : spec.route?.maxMovingPercent,
     retainsLosses: spec.route?.onLoss !== "InPlace",
     route: () => routeOf(spec),
-    ...(clusterOwners === undefined ? {} : { clusterOwners }),
+    ...clusterRulesIn(spec, name),
   };
 }
 

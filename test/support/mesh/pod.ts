@@ -19,6 +19,9 @@ import { type Supervised, supervise } from "../supervised.ts";
 import { podObject, podToken, setPodEnded, setPodReady, writeKubeconfig } from "./cluster.ts";
 import { identityFlags } from "./identity-files.ts";
 
+/** Where servers of this machine may listen: it may have a private address. */
+const OWN_ADDRESSES = "127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16";
+
 export interface PodOptions {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -108,7 +111,7 @@ export async function startPod(world: PodWorld, options: Required<PodOptions>): 
   const dataDir = join(world.dir, `${name}-${uid}`);
   mkdirSync(dataDir, { recursive: true });
   const flags = {
-    ...(egress ? { "egress-listen": "127.0.0.1:0", "egress-private-addresses": "127.0.0.0/8" } : {}),
+    ...(egress ? { "egress-listen": "127.0.0.1:0", "egress-private-addresses": OWN_ADDRESSES } : {}),
     ...(webhooks === undefined ? {} : webhookFlags(webhooks)),
     ...(world.identity ? await identityFlags(client, { namespace, name, uid }, dataDir) : {}),
   };

@@ -15,6 +15,12 @@ export interface ClusterFacts {
   /** Of its MeshCluster. */
   readonly name: string;
   readonly labels: Labels;
+  /** The present owner in each app that divides it. Absent: none. */
+  readonly owners?: ReadonlyMap<string, string> | undefined;
+  /** A pod of an owner cannot connect to it. Absent is false. */
+  readonly isUnreachable?: true | undefined;
+  /** Since when all pods of the owners can, in RFC 3339. Absent: not known. */
+  readonly reachableSince?: string | undefined;
 }
 
 export function namespaceFacts({ metadata: { name = "", labels = {} } }: Pick<KubeObject, "metadata">): NamespaceFacts {

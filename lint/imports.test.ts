@@ -38,7 +38,8 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     server: "apps facts identity",
     labels: "apps context",
     decisions: "apps context facts",
-    clusters: "apps context decisions",
+    clusters: "apps cluster-namespaces context decisions",
+    "cluster-namespaces": "apps context",
     profiles: "apps context facts",
     placements: "apps context profiles",
     context: "apps facts server",
@@ -54,7 +55,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     admission: "apps context facts injection policies rollout status",
     metrics: "apps clusters policies status",
     "manager-state": "context",
-    "app-controller": "admission apps clusters context facts labels metrics restart server status",
+    "app-controller": "admission apps cluster-namespaces clusters context facts labels metrics restart server status",
   },
   proxy: {
     http: "",
@@ -70,6 +71,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     filter: "call http policies session",
     outbound: "api-server call filter home http identity observe policies server session",
     reviews: "api-server http identity observe policies server session",
+    clusters: "api-server call home http observe outbound session",
     egress: "home http observe policies server session",
     "warm-up": "api-server call http identity observe outbound policies session",
     explain: "call outbound policies session",
@@ -97,7 +99,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   preact: "cli/dashboard/page",
   rolldown: "cli/dashboard",
   "prom-client": "base", // base imports its parts, and the whole only for their types
-  yaml: "cli runtime",
+  yaml: "cli manager/cluster-namespaces runtime",
 };
 
 /** Folders that do no I/O, with the packages that they may import. */

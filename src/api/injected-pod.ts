@@ -26,6 +26,9 @@ export function isRedirected({ spec }: Pod): boolean {
   return container?.securityContext?.capabilities?.add?.includes("NET_ADMIN") ?? false;
 }
 
+/** The proxy's port for the operator's requests to API servers, on the loopback. */
+export const API_PORT = 5443;
+
 /** The proxy's setting with its address for requests to other servers than the API server. */
 export const EGRESS_LISTEN_ENV = "CTRLMESH_EGRESS_LISTEN";
 

@@ -24,6 +24,22 @@ describe("match limit selector", () => {
     ]);
   });
 
+  it("accepts namespaces and resources beside clusters, which limit the rule inside them", () => {
+    expect(problems({ clusters: ["eu-1"], namespaceSelector: {} })).toEqual([]);
+    expect(problems({ clusterSelector: {}, namespaceRegex: "^a", resources })).toEqual([]);
+    expect(problems({ clusters: ["eu-1"], resources })).toEqual([]);
+  });
+
+  it.each<[string, object]>([
+    ["clusters and clusterSelector", { clusters: ["eu-1"], clusterSelector: {} }],
+    ["namespaceSelector and namespaceRegex and clusters", { clusters: ["eu-1"], namespaceSelector: {}, namespaceRegex: "^a" }],
+    ["objectSelector and clusterSelector", { clusterSelector: {}, objectSelector: { matchLabels: { a: "b" } }, resources }],
+  ])("refuses %s in one term", (fields, term) => {
+    expect(problems(term)).toEqual([
+      `at most one of clusters, clusterSelector and clustersFrom may be set, and beside it only resources and one of namespaceSelector and namespaceRegex; ${fields} are set`,
+    ]);
+  });
+
   it("reports two selectors even if a field is unknown or has the wrong type", () => {
     expect(problems({ namespaceRegexp: "a", namespaceSelector: 5, objectSelector: {} })).toEqual([
       "namespaceSelector: 5: must be an object, not a number",
@@ -67,10 +83,8 @@ describe("match limit selector", () => {
       expect.stringContaining("clustersFrom.namespace: unknown field"),
     ]);
     expect(problems({ clustersFrom: { placementDecision: "a" }, clusters: ["b"] })).toEqual([
-      `${ONE_OF}; clusters and clustersFrom are set`,
+      expect.stringContaining("clusters and clustersFrom are set"),
     ]);
-    expect(problems({ clustersFrom: { placementDecision: "a" }, resources })).toEqual([
-      "resources: a subset owns whole clusters: remove resources, or write the clusters into a term of their own",
-    ]);
+    expect(problems({ clustersFrom: { placementDecision: "a" }, namespaceRegex: "^a", resources })).toEqual([]);
   });
 });

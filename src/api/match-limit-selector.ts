@@ -1,5 +1,5 @@
-// A term in the rules of a VirtualApp: namespaces by labels or by name, objects by labels, or other clusters. Invariant:
-// exactly one of these is set; the CEL rules and the check here both enforce it.
+// A term in the rules of a VirtualApp: namespaces by labels or by name, objects by labels, or other clusters, with namespaces in
+// them. Invariant: only namespaces are beside clusters; the CEL rules and the check here both enforce it.
 import { optional, z } from "zod";
 import type { Immutable } from "../base/json.ts";
 import { clustersFromSchema } from "./clusters-from.ts";
@@ -21,7 +21,10 @@ const SELECTORS = [
 /** The selectors of other clusters. */
 export const CLUSTER_SELECTORS = ["clusters", "clusterSelector", "clustersFrom"] as const;
 const ONE_OF = `${SELECTORS.slice(0, -1).join(", ")} and ${SELECTORS.at(-1)}`;
-const WHOLE_CLUSTERS = "a subset owns whole clusters: remove resources, or write the clusters into a term of their own";
+const BESIDE_CLUSTERS =
+  "at most one of clusters, clusterSelector and clustersFrom may be set, and beside it only resources and one of namespaceSelector and namespaceRegex";
+/** Of each of these, one may be set at most. */
+const ALTERNATIVES = [CLUSTER_SELECTORS, ["namespaceSelector", "namespaceRegex"]] as const;
 const MAX_NAMED_CLUSTERS = 64;
 
 export const matchLimitSelectorSchema = withRules(
@@ -37,10 +40,10 @@ export const matchLimitSelectorSchema = withRules(
         "Matches namespaces by name: a regular expression in RE2 syntax, without word boundaries and without counted repetitions of what may be empty. It may match anywhere in the name, so anchor it with ^ and $.",
       ),
       clusters: optional(z.array(dnsSubdomainSchema).min(1).max(MAX_NAMED_CLUSTERS)).describe(
-        "Matches other clusters by the names of their MeshClusters, which the subset owns whole. Not in globalLimits.",
+        "Matches other clusters by the names of their MeshClusters. Alone, the subset owns the clusters whole. In clusters with interception: Terminate, it owns only the namespaces that namespaceSelector or namespaceRegex beside this field matches, and only the resources listed; in other clusters such a term gives nothing. Not in globalLimits.",
       ),
       clusterSelector: optional(labelSelectorSchema).describe(
-        "Matches other clusters by the labels of their MeshClusters. An empty selector matches every MeshCluster of the namespace. Not in globalLimits.",
+        "Matches other clusters by the labels of their MeshClusters, otherwise like clusters. An empty selector matches every MeshCluster of the namespace. Not in globalLimits.",
       ),
       clustersFrom: optional(clustersFromSchema).describe(
         "Matches other clusters that a PlacementDecision names. While there is no such PlacementDecision, a cluster that no earlier term matches keeps its owner; without one, it belongs to the default subset. Not in globalLimits.",
@@ -52,7 +55,7 @@ export const matchLimitSelectorSchema = withRules(
     .meta(
       celRules(
         {
-          rule: "[has(self.namespaceSelector), has(self.objectSelector), has(self.namespaceRegex), has(self.clusters), has(self.clusterSelector), has(self.clustersFrom)].exists_one(x, x)",
+          rule: "has(self.clusters) || has(self.clusterSelector) || has(self.clustersFrom) || [has(self.namespaceSelector), has(self.objectSelector), has(self.namespaceRegex)].exists_one(x, x)",
           message: `exactly one of ${ONE_OF} must be set`,
         },
         {
@@ -60,17 +63,22 @@ export const matchLimitSelectorSchema = withRules(
           message: "objectSelector needs resources, which list the kinds of the objects",
         },
         {
-          rule: "!has(self.resources) || !has(self.clusters) && !has(self.clusterSelector) && !has(self.clustersFrom)",
-          message: WHOLE_CLUSTERS,
+          rule: "[has(self.clusters), has(self.clusterSelector), has(self.clustersFrom)].all(x, !x) || [has(self.clusters), has(self.clusterSelector), has(self.clustersFrom)].exists_one(x, x) && !has(self.objectSelector) && !(has(self.namespaceSelector) && has(self.namespaceRegex))",
+          message: BESIDE_CLUSTERS,
         },
       ),
     ),
   oneSelectorRule,
   objectResourcesRule,
-  wholeClustersRule,
 );
 
 export type MatchLimitSelector = Immutable<z.output<typeof matchLimitSelectorSchema>>;
+
+/** True for a term about other clusters, which says nothing about the home cluster. The term may have any shape. */
+export function namesClusters(term: unknown): boolean {
+  const fields = fieldsOf(term);
+  return CLUSTER_SELECTORS.some((name) => fields[name] !== undefined);
+}
 
 function* slowProblems(pattern: unknown): Iterable<Finding> {
   // The schema refuses a longer text.
@@ -85,6 +93,12 @@ function* oneSelectorRule(value: unknown): Iterable<Finding> {
   const fields = fieldsOf(value);
   const set = SELECTORS.filter((name) => fields[name] !== undefined);
   if (set.length === 1) return;
+  if (namesClusters(value)) {
+    const areTwo = ALTERNATIVES.some((names) => names.filter((name) => set.includes(name)).length > 1);
+    const mayStand = !areTwo && !set.includes("objectSelector");
+    if (!mayStand) yield { path: [], message: `${BESIDE_CLUSTERS}; ${set.join(" and ")} are set` };
+    return;
+  }
   // A misspelt selector is already refused as an unknown field.
   if (set.length === 0 && Object.keys(fields).some((name) => name !== "resources")) return;
   const found = set.length === 0 ? "none is set" : `${set.join(" and ")} are set`;
@@ -96,10 +110,4 @@ function* objectResourcesRule(value: unknown): Iterable<Finding> {
   if (objectSelector !== undefined && itemsOf(resources).length === 0) {
     yield { path: ["resources"], message: "required: objectSelector needs resources, which list the kinds of the objects" };
   }
-}
-
-function* wholeClustersRule(value: unknown): Iterable<Finding> {
-  const fields = fieldsOf(value);
-  if (fields.resources !== undefined && CLUSTER_SELECTORS.some((name) => fields[name] !== undefined))
-    yield { path: ["resources"], message: WHOLE_CLUSTERS };
 }

@@ -4,7 +4,7 @@ import { jsonText } from "../base/json.ts";
 import type { CelRule } from "./extensions.ts";
 import { recreateAdvice } from "./kind.ts";
 import { countTerms } from "./label-selector.ts";
-import { CLUSTER_SELECTORS } from "./match-limit-selector.ts";
+import { CLUSTER_SELECTORS, namesClusters } from "./match-limit-selector.ts";
 import { MAX_NAME_LENGTH, SUBSET_SEPARATOR } from "./names.ts";
 import { didYouMean } from "./nearest.ts";
 import { boundedRegexes } from "./regex.ts";
@@ -164,7 +164,9 @@ function* mixedPartitions(spec: unknown): Iterable<Finding> {
 
 const EVERYTHING = [{ apiGroups: ["*"], resources: ["*"] }];
 
+/** At home. */
 function isByNamespaces(match: unknown): boolean {
+  if (namesClusters(match)) return false;
   return fieldAt(match, "namespaceSelector") !== undefined || fieldAt(match, "namespaceRegex") !== undefined;
 }
 

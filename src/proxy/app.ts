@@ -13,6 +13,7 @@ import type { ProcessContext } from "../base/process-context.ts";
 import { formatAddress, localAddress } from "../base/settings.ts";
 import { VERSION } from "../base/version.ts";
 import type { ClusterReportMessage } from "../mesh/contract/messages.ts";
+import { createClusters } from "./clusters/create-clusters.ts";
 import type { ProxyConfig } from "./config.ts";
 import { debugPages } from "./debug-pages.ts";
 import { createClusterGate } from "./egress/cluster-gate.ts";
@@ -23,6 +24,7 @@ import { createIdentity } from "./identity/create-identity.ts";
 import type { MeshTrustStore } from "./identity/manager-access.ts";
 import type { ServingCertificate } from "./identity/serving-certificate.ts";
 import { createAccessLog } from "./observe/access-log.ts";
+import { createClusterReach } from "./observe/cluster-reach.ts";
 import { createOutbound, type OutboundDeps } from "./outbound/create-outbound.ts";
 import { createReviews } from "./reviews/create-reviews.ts";
 import { createSession } from "./session/create-session.ts";
@@ -79,9 +81,15 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
   const { policies, peers } = session;
   const accessLog = createAccessLog({ share: config.accessLog, random, log });
   const home = config.egressListen && createHomeProof(config.podUid, clock);
-  const outbound = createOutbound(config, { ...deps, policies, accessLog, home });
+  const reach = createClusterReach({ session, clock, report: (seen: ClusterReportMessage) => session.report("clusters", seen) });
+  const outbound = createOutbound(config, {
+    ...deps,
+    policies,
+    accessLog,
+    home,
+    createClusters: (parts) => createClusters({ ...parts, registry, upstream: deps.upstream, session, home, reach }),
+  });
   const clusters = home && createClusterGate({ session, home, lock: outbound.gate, clock, log });
-  const reach = { session, clock, report: (seen: ClusterReportMessage) => session.report("clusters", seen) };
   const egress = createEgress(config, { session, reach, policies, clusters, accessLog, registry, clock, random, log });
   const keeper = home && createProofKeeper({ home, send: outbound.apiServer.send, isNeeded: () => ownsCluster(session), clock });
   const reviews = createReviews(config, {
@@ -118,11 +126,12 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
     webhookUrl: reviews && urlOf("https", shown(reviews.listen), reviews.server),
   });
   const measuring: Runnable = { name: "metrics", start: async () => undefined, stop: async () => outbound.metrics.stop() };
+  const clustersOut: Runnable = { name: "clusters", start: async () => undefined, stop: async () => outbound.clusters?.stop() };
   return {
     /** In the order of their start, for `runGroups`. */
     groups: [
       [health, measuring],
-      [outbound.apiServer],
+      [outbound.apiServer, clustersOut],
       // Both wait for the manager, and traffic waits for both.
       [session, certificate],
       [outbound.server, egress, reviews?.server, keeper].filter((part) => part !== undefined),
@@ -141,7 +150,8 @@ function urlOf(scheme: "http" | "https", { host }: ListenAddress, { port }: { re
 }
 
 function ownsCluster({ current }: ManagerSession): boolean {
-  return current?.snapshot.clusters?.some(({ owner }) => owner === current.snapshot.subset) ?? false;
+  const { subset } = current?.snapshot ?? {};
+  return current?.snapshot.clusters?.some(({ owner, upstream }) => owner === subset || upstream !== undefined) ?? false;
 }
 
 function notConfigured({ awaited = "snapshot", trouble }: ManagerSession): string {

@@ -4,6 +4,7 @@ import { type Clock, sleep } from "../base/clock.ts";
 import { MeshError } from "../base/errors.ts";
 import type { Page } from "../base/health-server.ts";
 import { CLUSTER_SCOPE, isBucket, placeHash } from "../kube/place.ts";
+import { CLUSTERS_PATH } from "../mesh/ownership/clusters.ts";
 import { lockNameFor } from "../mesh/ownership/lock.ts";
 import { ownersOf } from "../mesh/ownership/owners.ts";
 import type { Snapshot } from "../mesh/ownership/snapshot.ts";
@@ -103,7 +104,10 @@ export function ownerPage(query: URLSearchParams, snapshot: Snapshot | undefined
   return { app, subset: subsetDisplayName(subset), namespace, owner: ownerText(owner, namespace), frozen, version };
 }
 
-/** /debug/owner?cluster=eu-1: who owns another cluster, by the name of its MeshCluster, and whether this pod may write there now. */
+/**
+ * /debug/owner?cluster=eu-1: who owns another cluster, by the name of its MeshCluster, and whether this pod may write there now. If
+ * its namespaces are divided, `namespace` names one of them; `group` and `resource` are as for the owner at home.
+ */
 export function clusterPage(
   query: URLSearchParams,
   { session, gate, home }: Omit<ExplainConnectDeps, "policies" | "random">,
@@ -116,10 +120,20 @@ export function clusterPage(
   const head = { app, subset: subsetDisplayName(subset), cluster: name, version };
   const cluster = clusters.find((each) => each.name === name);
   if (cluster === undefined) return { ...head, owner: "every pod" };
+  if (cluster.upstream !== undefined) return { ...head, ...ownerInside(query, name, snapshot) };
   const owner = subsetText(cluster.owner);
   if (home === undefined) return { ...head, owner, access: "not limited: the pod has no annotation egress" };
   const refusal = clusterRefusal(cluster, { subset, closedFor: gate.closedFor, home });
   return { ...head, owner, access: refusal?.code ?? "open" };
+}
+
+function ownerInside(query: URLSearchParams, name: string, snapshot: Snapshot): object {
+  const access = `only at ${CLUSTERS_PATH}${name}/`;
+  const table = snapshot.clusterTables?.get(name);
+  if (table === undefined) return { owner: null, access: "closed: the manager does not know the cluster's namespaces yet" };
+  if (!query.has("namespace")) return { owner: "by namespace", access };
+  const { version: _, ...owner } = ownerPage(query, { ...snapshot, table, frozen: undefined }) as { version?: number };
+  return { ...owner, access };
 }
 
 /** The most stages and rules that an explanation names. */

@@ -86,9 +86,8 @@ function serve(
 }
 
 function routeInTables(named: ResourceMessage): Snapshot | undefined {
-  const { tableHash, withTable } = claimedRoute(named);
-  const table = tableHash && tableByHash(tableHash);
-  return table && intern(withTable(table));
+  const { tableHashes, withTables } = claimedRoute(named);
+  return tableHashes.length > 0 && tableHashes.every(tableByHash) ? intern(withTables(tableByHash)) : undefined;
 }
 
 function deliver(world: World, at: number, id: number, key: PodKey, message: ProxyMessage): World {

@@ -111,6 +111,7 @@ export async function startProxy(options: HarnessOptions): Promise<ProxyHarness>
     beginHold: () => () => undefined,
     beginRenewal: () => () => undefined,
     beginEgress: () => () => undefined,
+    inside: () => session,
     report: () => undefined,
     memory: NO_MEMORY,
   };

@@ -154,7 +154,7 @@ describe("the bounds of a registration", () => {
 
   it("refuses a route that is larger than any route without its table", () => {
     const large = { ...namedRoute(route), body: new Uint8Array(MAX_CLAIM_BYTES + 1) };
-    const text = "a route in a registration has at most 3145728 bytes";
+    const text = "a route in a registration has at most 3670016 bytes";
     expect(boundOf({ route: { ...claimsOf(), acknowledged: large } })).toBe(text);
     expect(boundOf({ route: { ...claimsOf(route), inDoubt: [namedRoute(route), large] } })).toBe(text);
   });

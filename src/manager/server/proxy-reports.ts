@@ -20,10 +20,13 @@ import { ROUTE } from "../../mesh/contract/route-type.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import type { Delivery } from "../../mesh/link/delivery.ts";
 import type { ProxyRecord } from "../../mesh/link/proxy-record.ts";
+import { tablesIn } from "../../mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
 
 export function tablesOf({ route: { acknowledged, outstanding, inDoubt } }: ProxyRecord<unknown>): RouteTable[] {
-  return [acknowledged, outstanding?.resource, ...inDoubt].flatMap((snapshot) => snapshot?.table ?? []);
+  return [acknowledged, outstanding?.resource, ...inDoubt].flatMap((snapshot) =>
+    snapshot === undefined ? [] : tablesIn(snapshot),
+  );
 }
 
 export function factsOf({ stream, capabilities, route, otherDeliveries, reports }: ProxyRecord<unknown>): ProxyFacts {

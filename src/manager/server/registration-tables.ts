@@ -27,7 +27,8 @@ export interface StreamTables {
   close(): void;
 }
 
-const MAX_ASKED = 16;
+/** A route of an app with MAX_CLUSTER_TABLES clusters has 33 tables, of which most are known. */
+const MAX_ASKED = 48;
 /**
  * At first two streams are asked for a table. After each period without the table, four times as many are.
  */
@@ -72,9 +73,8 @@ export function createRegistrationTables(options: {
         return claim;
       };
       const routeOf = (resource: ResourceMessage): Snapshot | undefined => {
-        const { tableHash, withTable } = claimIn(resource);
         try {
-          return withTable(find(textOf(tableHash)));
+          return claimIn(resource).withTables((hash) => find(textOf(hash)));
         } catch {
           return undefined;
         }
@@ -82,7 +82,7 @@ export function createRegistrationTables(options: {
       const self: StreamTables = {
         ask(claims, mayWait) {
           const missing = new Map<string, Uint8Array>();
-          for (const hash of claimsIn(claims).flatMap((resource) => claimIn(resource).tableHash ?? [])) {
+          for (const hash of claimsIn(claims).flatMap((resource) => claimIn(resource).tableHashes)) {
             if (missing.size < MAX_ASKED && find(textOf(hash)) === undefined) missing.set(textOf(hash), hash);
           }
           if (mayWait && ![...missing.keys()].every(mayBeAsked)) return undefined;
@@ -124,6 +124,6 @@ export function claimsIn(claims: RouteClaimsMessage | null): readonly ResourceMe
   return [claims.acknowledged, ...claims.inDoubt].filter((claim) => claim !== null);
 }
 
-function textOf(hash: Uint8Array | undefined): string {
-  return hash === undefined ? "" : Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
+function textOf(hash: Uint8Array): string {
+  return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("base64");
 }

@@ -15,9 +15,11 @@ import {
   tableToJson,
   unreportedFence,
 } from "../../../test/support/route-table.ts";
+import { MAX_CA_CHARS } from "../../api/mesh-cluster.ts";
 import { snapshotToJson, storedFromJson } from "../../proxy/session/snapshot-file.ts";
-import type { Snapshot } from "../ownership/snapshot.ts";
+import { type Snapshot, tablesIn } from "../ownership/snapshot.ts";
 import type { RouteRule, RouteTable } from "../ownership/table.ts";
+import { MAX_CLUSTER_TABLES } from "./cluster-tables.ts";
 import { ResourceInvalidError, type Versioned } from "./resource-type.ts";
 import { claimedRoute, MAX_CLAIM_BYTES, MAX_CLUSTERS, namedRoute, ROUTE, type RouteContent, routeDigest } from "./route-type.ts";
 import { hashBytes, tableHash, tableToBytes } from "./table-json.ts";
@@ -150,6 +152,8 @@ const CONTENT: { readonly [K in keyof RouteContent]: RouteContent[K] } = {
   table: table([], {}),
   callers: { userAgent: "agent/", defaultOnlyUserAgents: ["x"], stripManagedFields: true },
   guard: "Warn",
+  clusters: [{ name: "eu", servers: ["eu.example:443"], drainMs: 1, owner: "canary" }],
+  clusterTables: new Map([["eu", table([subset("canary")], { a: [0] })]]),
 };
 const TABLE: { readonly [K in keyof Required<RouteTable>]: Partial<RouteTable> } = {
   rules: { rules: [...routes.rules].reverse() },
@@ -207,7 +211,7 @@ describe.each(changes)("a change of %s", (_, changed) => {
     expect(stored.snapshot && routeDigest(stored.snapshot)).toBe(next.digest);
   });
   it("is in the registration", () => {
-    const claimed = claimedRoute(namedRoute(next)).withTable(tableFromBytes(tableToBytes(next.table)));
+    const claimed = claimedRoute(namedRoute(next)).withTables(tableByHashIn(next));
     expect(claimed.digest).toBe(next.digest);
   });
 });
@@ -234,6 +238,26 @@ const FILLED_RULES: { readonly [K in RouteRule["kind"]]: Filled<Extract<RouteRul
   fence: { kind: "fence", because: "moves", resources, origin: "e" },
 };
 const object = { group: "", resource: "secrets", name: "eu" };
+
+/** The tables of a route as a manager that was sent their bytes finds them. */
+function tableByHashIn(route: Snapshot) {
+  const tables = tablesIn(route).map((table) => tableToBytes(table));
+  return (hash: Uint8Array) => {
+    const bytes = tables.find((each) => hashBytes(each).equals(hash));
+    return bytes && tableFromBytes(bytes);
+  };
+}
+const FILLED_TABLE: Filled<RouteTable> = {
+  rules: Object.values(FILLED_RULES),
+  classes: [[1]],
+  classOf: new Map([
+    ["", 0],
+    ["a", 0],
+  ]),
+  sharedResources: resources,
+  fenced: new Set(["a"]),
+  retained: [{ namespaces: new Set(["b"]), rules: [{ resources, visible: true }] }],
+};
 const FILLED: Filled<RouteContent> = {
   app: { namespace: "shop", name: "app" },
   subset: "canary",
@@ -247,24 +271,16 @@ const FILLED: Filled<RouteContent> = {
       name: "eu",
       servers: ["eu.example:443"],
       drainMs: 60_000,
+      upstream: { url: "https://eu.example/prefix", ca: "PEM", serverName: "eu" },
       isOpen: true,
       objects: [object],
       owner: "canary",
       isFenced: true,
     },
   ],
+  clusterTables: new Map([["eu", FILLED_TABLE]]),
   words: { kind: "VirtualApp", rules: "the route of", lockField: "spec.lock", agentsField: "spec.agents" },
-  table: {
-    rules: Object.values(FILLED_RULES),
-    classes: [[1]],
-    classOf: new Map([
-      ["", 0],
-      ["a", 0],
-    ]),
-    sharedResources: resources,
-    fenced: new Set(["a"]),
-    retained: [{ namespaces: new Set(["b"]), rules: [{ resources, visible: true }] }],
-  },
+  table: FILLED_TABLE,
 };
 
 it("the keys of a table are those that a manager expects", () => {
@@ -284,7 +300,7 @@ it("a route with every field set, at every level, decodes to an equal route", ()
 it("a proxy of an older version, which does not know the words of messages, claims the digest that it was sent", () => {
   const route = { ...FILLED, version: 1, digest: routeDigest(FILLED) };
   const { words: _, ...known } = ROUTE.decode(ROUTE.encode(route), route);
-  expect(claimedRoute(namedRoute(known)).withTable(route.table).digest).toBe(route.digest);
+  expect(claimedRoute(namedRoute(known)).withTables(tableByHashIn(route)).digest).toBe(route.digest);
 });
 
 it("a registration names the table by a hash that does not depend on the numbers of the classes", () => {
@@ -295,9 +311,9 @@ it("a registration names the table by a hash that does not depend on the numbers
   };
   const named = namedRoute(whole);
   expect(named).toMatchObject({ type: "routes", version: 1, digest: "digest-1" });
-  expect(claimedRoute(named).tableHash).toEqual(tableHash(renumbered));
+  expect(claimedRoute(named).tableHashes).toEqual([tableHash(renumbered)]);
   expect(routeDigest({ ...whole, table: renumbered })).toBe(routeDigest(whole));
-  expect(() => claimedRoute(named).withTable(undefined)).toThrow("table: missing");
+  expect(() => claimedRoute(named).withTables(() => undefined)).toThrow("table: missing");
 });
 
 it("the hash of a table is that of its bytes, also for tables that share their classes", () => {
@@ -336,6 +352,7 @@ it("a freeze, another one and a thaw are differences of their own size, whatever
 
 it("a registration names a route with as many clusters as may be, each as large as may be, so that a new manager knows who owns them", () => {
   const long = (text: string) => text.padEnd(253, "x");
+  const PEM = `${"x".repeat(64)}\n`.repeat((MAX_CA_CHARS * 0.75) / 65);
   const clusters = Array.from({ length: MAX_CLUSTERS }, (_, at) => ({
     name: long(`cluster-${at}`),
     servers: [1, 2, 3, 4, 5, 6, 7, 8].map((server) => `${long(`api-${server}.cluster-${at}`)}:64430`),
@@ -343,11 +360,12 @@ it("a registration names a route with as many clusters as may be, each as large 
     drainMs: 3_600_000,
     owner: long("canary"),
     isFenced: true as const,
+    ...(at < MAX_CLUSTER_TABLES && { upstream: { url: `https://${"u".padEnd(504, "x")}`, ca: PEM, serverName: long("s") } }),
   }));
   const route = snapshot(table([], {}), { clusters });
   const named = namedRoute(route);
   expect(named.body.length).toBeLessThan(MAX_CLAIM_BYTES - 128 * 1024); // room for all else
   const claimed = claimedRoute(named);
-  expect(claimed.tableHash).toEqual(tableHash(route.table));
-  expect(claimed.withTable(route.table).clusters).toEqual(clusters);
+  expect(claimed.tableHashes).toEqual([tableHash(route.table)]);
+  expect(claimed.withTables(() => route.table).clusters).toEqual(clusters);
 });

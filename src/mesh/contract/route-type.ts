@@ -6,6 +6,17 @@ import { z } from "zod";
 import type { ClusterRoute } from "../ownership/clusters.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
+import {
+  applyClusterTables,
+  CLUSTER_TABLE_HASHES,
+  CLUSTER_TABLES,
+  CLUSTER_TABLES_DELTA,
+  clusterTableHashes,
+  clusterTablesDelta,
+  clusterTablesToJson,
+  HASH,
+  TABLE,
+} from "./cluster-tables.ts";
 import type { ResourceMessage } from "./messages.ts";
 import {
   checkJson,
@@ -19,7 +30,7 @@ import {
 } from "./resource-type.ts";
 import { applyDelta, diffTables, TABLE_DELTA } from "./table-delta.ts";
 import { canonicalJson, fixedPartsToJson, tableHash, tableToBytes } from "./table-json.ts";
-import { NAMES, TABLE_JSON, tableFromJson } from "./table-schema.ts";
+import { NAMES } from "./table-schema.ts";
 
 /** A route without version and digest. */
 export type RouteContent = Omit<Snapshot, keyof Versioned>;
@@ -30,7 +41,7 @@ export const ROUTE: ResourceType<Snapshot> = {
     Buffer.concat([
       Buffer.from(`${canonicalJson(contentOf(snapshot)).slice(0, -1)},"table":`),
       tableToBytes(snapshot.table),
-      Buffer.from("}"),
+      Buffer.from(snapshot.clusterTables ? `,"clusterTables":${clusterTablesToJson(snapshot.clusterTables)}}` : "}"),
     ]),
   decode: (body, head) => routeFromJson(parseBody(body, head), head),
   delta: {
@@ -38,15 +49,19 @@ export const ROUTE: ResourceType<Snapshot> = {
     encode(base, next) {
       if (!hasSameFixedParts(base, next)) return undefined;
       const table = diffTables(base.table, next.table);
-      const lists = JSON.stringify({ frozen: next.frozen, clusters: next.clusters });
-      return table === undefined || lists === "{}" ? table : Buffer.from(`${table.toString().slice(0, -1)},${lists.slice(1)}`);
+      if (table === undefined) return undefined;
+      const lists = JSON.stringify({ frozen: next.frozen, clusters: next.clusters }).slice(1, -1);
+      const tables = next.clusterTables && `"clusterTables":${clusterTablesDelta(base.clusterTables, next.clusterTables)}`;
+      const parts = [Buffer.from(table).toString().slice(1, -1), lists, tables].filter((part) => part);
+      return Buffer.from(`{${parts.join()}}`);
     },
     apply(base, body, { version, digest }) {
       const problems: string[] = [];
-      const { frozen, clusters, ...delta } = decodeJson(body, { version, digest }, ROUTE_DELTA);
+      const { frozen, clusters, clusterTables: rows, ...delta } = decodeJson(body, { version, digest }, ROUTE_DELTA);
       const table = applyDelta(base.table, delta, problems);
+      const clusterTables = applyClusterTables(base.clusterTables, rows, problems);
       if (problems.length > 0) throw new ResourceInvalidError(problems);
-      return { ...base, version, digest, frozen, clusters, table };
+      return { ...base, version, digest, frozen, clusters, table, clusterTables };
     },
   },
 };
@@ -71,23 +86,27 @@ export function namedRoute(snapshot: Snapshot): ResourceMessage {
 
 export type ClaimedRoute = ReturnType<typeof claimedRoute>;
 
-/** Decodes a route of a registration. If that fails, the result has no table hash. */
+/** Decodes a route of a registration. If that fails, the result has no table hashes. */
 export function claimedRoute({ body, version }: ResourceMessage) {
   const claim = decodedOrUndefined(body);
   return {
-    /** The hash of the table; undefined if the body is not readable. */
-    tableHash: claim?.tableHash,
+    /** The hashes of the tables; none if the body is not readable. */
+    tableHashes: claim === undefined ? [] : [claim.tableHash, ...(claim.clusterTables ?? []).map(({ tableHash: hash }) => hash)],
     /**
      * The digest is computed, so a proxy cannot claim the digest of other rules.
+     * @param find the table with a hash, if it is known
      * @throws ResourceInvalidError
      */
-    withTable(table: RouteTable | undefined): Snapshot {
+    withTables(find: (hash: Uint8Array) => RouteTable | undefined): Snapshot {
       const problems = headProblems({ version, digest: "computed below" });
+      const table = claim && find(claim.tableHash);
+      const named = claim?.clusterTables?.map(({ name, tableHash: hash }) => [name, find(hash)] as const);
+      const known = named?.flatMap(([name, each]) => (each === undefined ? [] : [[name, each] as const]));
       if (claim === undefined) problems.push("body: not readable");
-      if (table === undefined) problems.push("table: missing");
+      if (table === undefined || known?.length !== named?.length) problems.push("table: missing");
       if (problems.length > 0 || claim === undefined || table === undefined) throw new ResourceInvalidError(problems);
-      const { tableHash: _, ...others } = claim;
-      const content = { ...others, table };
+      const { tableHash: _, clusterTables: __, ...others } = claim;
+      const content = { ...others, table, ...(known && { clusterTables: new Map(known) }) };
       return { version, digest: routeDigest(content), ...content };
     },
   };
@@ -99,6 +118,7 @@ const CLUSTER: z.ZodType<ClusterRoute> = z.object({
   name: z.string().min(1, "missing"),
   servers: NAMES.refine((servers) => servers.length > 0, "missing"),
   drainMs: z.int().min(0),
+  upstream: z.object({ url: z.string(), ca: z.string().optional(), serverName: z.string().optional() }).optional(),
   isOpen: z.literal(true).optional(),
   objects: z.array(z.object({ group: z.string(), resource: z.string(), name: z.string().min(1, "missing") })).optional(),
   owner: z.string(),
@@ -107,7 +127,7 @@ const CLUSTER: z.ZodType<ClusterRoute> = z.object({
 const CLUSTER_LIST = z.array(CLUSTER).optional();
 
 /** These lists are short, so a delta has the whole of each; absent: none. */
-const ROUTE_DELTA = TABLE_DELTA.extend({ frozen: FROZEN, clusters: CLUSTER_LIST });
+const ROUTE_DELTA = TABLE_DELTA.extend({ frozen: FROZEN, clusters: CLUSTER_LIST, clusterTables: CLUSTER_TABLES_DELTA });
 
 /** The capability of a proxy that enforces `frozen`. One without it acknowledges such a route all the same. */
 export const FREEZE = "freeze";
@@ -120,6 +140,9 @@ export const CLUSTER_OBJECTS = "cluster-objects";
 
 /** The capability of a proxy that also limits what the pod sends to the servers of `clusters`, since it sees all of it. */
 export const CLUSTER_SERVERS = "cluster-servers";
+
+/** The capability of a proxy that serves requests to `clusters` with an upstream. One without it lets no request pass to them. */
+export const CLUSTER_REQUESTS = "cluster-requests";
 
 /**
  * To ignore `guard` or `words` is safe: writes are refused, and messages are less precise. To ignore `frozen`
@@ -137,26 +160,21 @@ const CONTENT = {
   words: z.object({ kind: z.string(), rules: z.string(), lockField: z.string(), agentsField: z.string() }).optional(),
 };
 
-const TABLE = TABLE_JSON.transform((json, { addIssue }) =>
-  tableFromJson(json, (path, message) => addIssue({ code: "custom", path: [...path], message })),
-);
-const BODY: z.ZodType<RouteContent> = z.object({ ...CONTENT, table: TABLE });
+const BODY: z.ZodType<RouteContent> = z.object({ ...CONTENT, table: TABLE, clusterTables: CLUSTER_TABLES });
+const NAMED_BODY = z.object({ ...CONTENT, tableHash: HASH, clusterTables: CLUSTER_TABLE_HASHES });
 
-const HASH_BYTES = 32;
-const HASH = z
-  .string()
-  .transform((text) => Buffer.from(text, "base64"))
-  .refine(({ length }) => length === HASH_BYTES);
-const NAMED_BODY = z.object({ ...CONTENT, tableHash: HASH });
-
-/** The content without the table. */
-function contentOf(content: RouteContent): Omit<RouteContent, "table"> {
+/** The content without the tables. */
+function contentOf(content: RouteContent): Omit<RouteContent, "table" | "clusterTables"> {
   const { app, subset, podNamespace, lockName, callers, guard, frozen, clusters, words } = content;
   return { app, subset, podNamespace, lockName, callers, guard, frozen, clusters, words };
 }
 
 function namedBody(content: RouteContent): Uint8Array {
-  return Buffer.from(canonicalJson({ ...contentOf(content), tableHash: tableHash(content.table).toString("base64") }));
+  const hashes = {
+    tableHash: tableHash(content.table).toString("base64"),
+    clusterTables: clusterTableHashes(content.clusterTables),
+  };
+  return Buffer.from(canonicalJson({ ...contentOf(content), ...hashes }));
 }
 
 /** True if the two differ only in what a delta can change. */
@@ -169,10 +187,10 @@ function hasSameFixedParts(base: Snapshot, next: Snapshot): boolean {
 }
 
 /**
- * The maximum length of a route without its table, in a registration. Its largest part is the list of clusters: MAX_CLUSTERS fit, each
- * with the longest name, servers and objects. User agents and frozen namespaces take 128 KiB at most.
+ * The maximum length of a route without its tables, in a registration. Its largest part is the list of clusters: MAX_CLUSTERS fit, each
+ * with the longest name, servers and objects, and MAX_CLUSTER_TABLES of them with CAs. User agents and frozen namespaces take 128 KiB at most.
  */
-export const MAX_CLAIM_BYTES = 3 * 1024 * 1024;
+export const MAX_CLAIM_BYTES = 3.5 * 1024 * 1024;
 /** The same in memory. */
 const MAX_CLAIM_MEMORY = 5 * 1024 * 1024;
 

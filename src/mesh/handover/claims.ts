@@ -7,7 +7,7 @@ import { isInClusterScope } from "../../kube/place.ts";
 import { CLUSTER_OBJECTS, CLUSTER_SERVERS } from "../contract/route-type.ts";
 import type { ClusterRoute } from "../ownership/clusters.ts";
 import { placePairs } from "../ownership/place-lists.ts";
-import type { AppRef, Snapshot } from "../ownership/snapshot.ts";
+import type { AppRef, ClusterTables, Snapshot } from "../ownership/snapshot.ts";
 import { DEFAULT_SUBSET, isFencedIn, type RouteTable } from "../ownership/table.ts";
 import type { AppPod } from "./app-pod.ts";
 import { classFacts, classNumber } from "./class-facts.ts";
@@ -33,6 +33,7 @@ type ClaimOfPod =
       readonly enforced: boolean;
       /** Undefined if its proxy enforces nothing about other clusters. */
       readonly clusters?: readonly ClusterRoute[] | undefined;
+      readonly clusterTables?: ClusterTables | undefined;
       /** Its proxy hides the objects of clusters, but does not see what the pod sends to their servers. */
       readonly hidesObjectsOnly?: boolean | undefined;
     }
@@ -80,14 +81,14 @@ function claimsOf(app: AppRef, pod: AppPod, facts: ProxyFacts | undefined): Clai
   }
   if (facts.mayHoldMore) claims.push(everything(undefined));
   for (const snapshot of snapshotsOf(pod, facts)) {
-    const { subset, table } = snapshot;
+    const { subset, table, clusterTables } = snapshot;
     const { capabilities } = facts;
     const clusters = capabilities.has(CLUSTER_OBJECTS) ? (snapshot.clusters ?? NO_CLUSTERS) : undefined;
     const hidesObjectsOnly = (clusters !== undefined && !capabilities.has(CLUSTER_SERVERS)) || undefined;
     const enforced = snapshot === facts.acknowledged;
     // The table of another app does not show what the pod claims of this app.
     if (isOfApp(app, snapshot))
-      claims.push({ kind: "table", podName: pod.name, subset, table, enforced, clusters, hidesObjectsOnly });
+      claims.push({ kind: "table", podName: pod.name, subset, table, enforced, clusters, clusterTables, hidesObjectsOnly });
     else claims.push(everything(undefined));
   }
   return claims;

@@ -1,8 +1,8 @@
 // The owners of clusters that do not follow from the spec: those of an app that is paused, or ends. Pure. They follow from the
 // routes that pods have, so another replica finds them too.
 import type { ClusterRoute } from "../ownership/clusters.ts";
-import type { Snapshot } from "../ownership/snapshot.ts";
-import { DEFAULT_SUBSET } from "../ownership/table.ts";
+import type { ClusterTables, Snapshot } from "../ownership/snapshot.ts";
+import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../ownership/table.ts";
 
 /**
  * The owners while an app is paused: a cluster stays with its owner by the newest routes, if the app still has that subset.
@@ -31,6 +31,23 @@ export function pausedClusters(
 
 function newestWithClusters<T extends Pick<Snapshot, "version" | "clusters">>(snapshots: readonly T[]): T | undefined {
   return snapshots.filter(({ clusters }) => clusters !== undefined).sort((a, b) => b.version - a.version)[0];
+}
+
+/** The tables of an app that ends: the default subset owns everything in its other clusters, too. */
+export function endingTables(snapshots: readonly Snapshot[]): ClusterTables {
+  const newest = snapshots.toSorted((a, b) => a.version - b.version).flatMap(({ clusterTables }) => [...(clusterTables ?? [])]);
+  return new Map(newest.map(([name, table]) => [name, wholeTable(namespacesOf(table))]));
+}
+
+/** One subset owns everything: the default subset, to which all pods belong that no rule names. */
+export function wholeTable(places: Iterable<string>): RouteTable {
+  return {
+    rules: [],
+    classes: [[]],
+    classOf: new Map([...places].map((name) => [name, 0])),
+    sharedResources: [],
+    fenced: new Set(),
+  };
 }
 
 /** The clusters of an app that ends: first the default subset gets them, and afterwards all pods join that subset. */

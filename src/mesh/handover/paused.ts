@@ -141,7 +141,7 @@ export function tableInForce(
 export const ownersHash = remember((table: RouteTable): string => tableHash(withoutFences(table)).toString("hex"));
 
 // Returns the same object if nothing is left out, since its hash may be remembered.
-function withoutFences(table: RouteTable): RouteTable {
+export function withoutFences(table: RouteTable): RouteTable {
   const { retained, ...rest } = table;
   const rules = table.rules.filter(({ kind }) => kind !== "fence");
   const isPlain = retained === undefined && table.fenced.size === 0 && rules.length === table.rules.length;

@@ -2,18 +2,19 @@
 // proxy, and their versions. Pure. Invariant: pods with equal rules share one object, so each table is
 // compared once for all pods that enforce it.
 import { createHash } from "node:crypto";
-import { remember, rememberNames } from "../../base/remember.ts";
+import { once, remember, rememberNames } from "../../base/remember.ts";
 import { type RouteContent, routeDigest } from "../contract/route-type.ts";
 import type { ClusterRoute } from "../ownership/clusters.ts";
 import { countNamespaces } from "../ownership/place-lists.ts";
-import type { AppRef, CallerPolicy, FrozenNamespace, Guard, Snapshot } from "../ownership/snapshot.ts";
+import type { AppRef, CallerPolicy, ClusterTables, FrozenNamespace, Guard, Snapshot } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
 import type { SourceWords } from "../ownership/words.ts";
 import type { AppPod } from "./app-pod.ts";
 import { type GoneAppPod, goneClaims, isOfApp, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
 import { pausedClusters } from "./kept-clusters.ts";
 import { type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
-import { type ClusterPlan, type ClusterTrouble, type ClusterWait, clusterTroubles, planClusters } from "./plan-clusters.ts";
+import { planAbroad } from "./plan-abroad.ts";
+import { type ClusterPlan, type ClusterTrouble, type ClusterWait, clusterTroubles } from "./plan-clusters.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "./proxy-facts.ts";
 import { retainedBetween, type SubsetTable } from "./retained.ts";
@@ -50,6 +51,8 @@ export interface AppFacts extends PlannedSpec {
   readonly gone?: readonly GoneAppPod[];
   /** The owners of other clusters by the spec, without fences. Absent: the app divides none. */
   readonly clusters?: readonly ClusterRoute[] | undefined;
+  /** The owners inside the clusters with an upstream whose namespaces are known. Default: none. */
+  readonly clusterTables?: ClusterTables | undefined;
   /** Pods that have ended or were removed, and whose last requests may still run in other clusters; default none. */
   readonly goneAbroad?: readonly GoneAppPod[];
   /** True for a namespace that was just created, which pods do not retain; default none. */
@@ -71,6 +74,8 @@ export interface AppPlan {
   readonly clusterWaits?: readonly ClusterWait[];
   /** Absent: none. */
   readonly clusterTroubles?: readonly ClusterTrouble[];
+  /** The owners inside other clusters, without fences. Absent: the app divides no cluster in this way. */
+  readonly clusterTables?: ClusterTables;
   /** The number of namespaces that a pause keeps with another owner than the spec demands. */
   readonly kept: number;
   /** More namespaces would move than the app allows at once, so somebody has to confirm the moves. */
@@ -95,14 +100,26 @@ export function planApp(facts: AppFacts): AppPlan {
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added];
   const claims = podClaims(app, pods, factsOf);
   const fences = planFences(desired, subsets, [...claims, ...goneClaims(app, gone)]);
-  const snapshots = () => pods.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((each) => isOfApp(app, each));
+  const snapshots = once(() =>
+    pods.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((each) => isOfApp(app, each)),
+  );
   const owned = isPaused ? pausedClusters(facts.clusters, snapshots(), subsets) : facts.clusters;
-  const abroad = owned && planClusters(owned, [...claims, ...goneClaims(app, facts.goneAbroad ?? [])]);
+  const abroad =
+    owned &&
+    planAbroad({
+      owned,
+      subsets,
+      isPaused,
+      claims: [...claims, ...goneClaims(app, facts.goneAbroad ?? [])],
+      bySpec: facts.clusterTables ?? new Map(),
+      snapshots,
+    });
   const rules = createRules({
     common: { app, podNamespace: app.namespace, lockName, callers, guard, frozen, words },
     subsets,
     tableOf: (subset) => withFences(desired, fences, subset),
     clustersOf: abroad?.clustersOf,
+    clusterTablesOf: abroad?.tablesOf,
     isYoung: facts.isYoung,
   });
   return {
@@ -118,6 +135,7 @@ export function planApp(facts: AppFacts): AppPlan {
     waits: fences.waits,
     unfrozen: unfrozenPods({ app, frozen, pods, factsOf, gone }),
     ...(abroad && { clusterWaits: abroad.waits, clusterTroubles: clusterTroubles(owned ?? [], pods, factsOf) }),
+    ...(abroad && abroad.clusterTables.size > 0 && { clusterTables: abroad.clusterTables }),
     kept,
     needsConfirmation: isOver && !isPaused,
     ownersHashes,
@@ -129,19 +147,23 @@ export function planApp(facts: AppFacts): AppPlan {
 type UnversionedSnapshot = Omit<Snapshot, "version">;
 
 interface RulesOptions {
-  readonly common: Omit<RouteContent, "subset" | "table" | "clusters">;
+  readonly common: Omit<RouteContent, "subset" | "table" | "clusters" | "clusterTables">;
   readonly subsets: readonly string[];
   readonly tableOf: (subset: string) => RouteTable;
   /** Absent: the app divides no other cluster. */
   readonly clustersOf?: ClusterPlan["clustersOf"] | undefined;
+  readonly clusterTablesOf?: ((subset: string) => ClusterTables | undefined) | undefined;
   /** True for a new namespace, which often gets its label late: to retain it would only restart pods. */
   readonly isYoung?: ((namespace: string) => boolean) | undefined;
 }
 
 /** The rules of each subset, and of each pod: those of its subset, with what the pod retains. */
-export function createRules({ common, subsets, tableOf, clustersOf, isYoung = () => false }: RulesOptions) {
-  const clusters = rememberNames((subset: string) => clustersOf?.(subset));
-  const withTable = (subset: string, table: RouteTable) => rulesOf({ ...common, clusters: clusters(subset), subset, table });
+export function createRules({ common, subsets, tableOf, clustersOf, clusterTablesOf, isYoung = () => false }: RulesOptions) {
+  const abroad = rememberNames((subset: string) => ({
+    clusters: clustersOf?.(subset),
+    clusterTables: clusterTablesOf?.(subset),
+  }));
+  const withTable = (subset: string, table: RouteTable) => rulesOf({ ...common, ...abroad(subset), subset, table });
   const base = rememberNames((subset: string) => withTable(subset, tableOf(subset)));
   const byDigest = new Map<string, UnversionedSnapshot>();
   const retaining = (from: SubsetTable, subset: string): UnversionedSnapshot => {

@@ -1,9 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { table } from "../../../test/support/route-table.ts";
+import { CLUSTER_REQUESTS, CLUSTER_SERVERS } from "../contract/route-type.ts";
 import { type ClusterRoute, type HomeObject, mayReach, maySee } from "../ownership/clusters.ts";
 import type { Claim, ClaimOfTable } from "./claims.ts";
-import { planClusters } from "./plan-clusters.ts";
+import { clusterTroubles, planClusters } from "./plan-clusters.ts";
+import type { FactsOf } from "./proxy-facts.ts";
 
 const TABLE = table([], {});
 
@@ -93,6 +96,24 @@ it("names a pod of the owner that goes around the mesh, and fences nothing for i
   expect(planClusters([EU], claims).waits.map(({ podName, cause }) => `${podName} ${cause}`)).toEqual([
     "b not-enforced",
     "bare no-proxy",
+  ]);
+});
+
+it("names pods whose proxies cannot serve the requests to a cluster, and those that report that they cannot reach theirs", () => {
+  const divided = { ...EU, owner: "", upstream: { url: "https://eu" } };
+  const facts = (...capabilities: string[]) =>
+    proxyFacts({
+      capabilities: new Set(capabilities),
+      clusters: { unreachable: [{ cluster: "eu", reason: "refused" }] },
+    });
+  const known = { old: facts(CLUSTER_SERVERS), new: facts(CLUSTER_SERVERS, CLUSTER_REQUESTS), blind: facts() };
+  const pods = Object.keys(known).map((name) => appPod(name, "blue"));
+  const factsOf: FactsOf = (key) => known[key.split("/")[1] as keyof typeof known];
+  expect(clusterTroubles([divided], pods, factsOf).map(({ podName, reason }) => `${podName}: ${reason}`)).toEqual([
+    "old: refused",
+    "new: refused",
+    "blind: refused",
+    expect.stringMatching(/^old: its proxy is of an earlier version/),
   ]);
 });
 

@@ -2,11 +2,12 @@
 // spec names, without memory. Invariant: a subset gets a cluster only when no live pod of another subset may still send requests
 // to any of its servers, or see any of its objects at home. A pod that does not know a server or an object may do so.
 import { remember, rememberNames } from "../../base/remember.ts";
+import { CLUSTER_REQUESTS, CLUSTER_SERVERS } from "../contract/route-type.ts";
 import { accessTo, type ClusterRoute, type ClusterView, clusterAt, clusterOf, mayReach, maySee } from "../ownership/clusters.ts";
 import type { AppPod } from "./app-pod.ts";
 import type { Claim, ClaimOfTable } from "./claims.ts";
 import { causeOf, type WaitCause } from "./plan-fences.ts";
-import { type FactsOf, podKey } from "./proxy-facts.ts";
+import { type FactsOf, type ProxyFacts, podKey } from "./proxy-facts.ts";
 
 /** A pod that may still send requests to clusters of another subset, or whose requests to clusters the mesh does not limit. */
 export interface ClusterWait {
@@ -26,18 +27,32 @@ export interface ClusterTrouble {
   readonly reason: string;
 }
 
-/** What the proxies of the owners report. */
+/** What the proxies of the owners report, and the pods whose proxies cannot serve a cluster with an upstream. */
 export function clusterTroubles(
   owned: readonly ClusterRoute[],
   pods: readonly AppPod[],
   factsOf: FactsOf,
 ): readonly ClusterTrouble[] {
-  const ownerOf = new Map(owned.map(({ name, owner }) => [name, owner]));
-  return pods.flatMap((pod) =>
+  const clusterBy = new Map(owned.map((cluster) => [cluster.name, cluster]));
+  const isUsedBy = (subset: string, cluster: ClusterRoute | undefined) =>
+    cluster !== undefined && (cluster.owner === subset || cluster.upstream !== undefined);
+  const tooOld = owned.flatMap(({ name, upstream }) =>
+    upstream === undefined
+      ? []
+      : pods.flatMap((pod) => (isTooOld(factsOf(podKey(pod))) ? [{ podName: pod.name, cluster: name, reason: TOO_OLD }] : [])),
+  );
+  const reported = pods.flatMap((pod) =>
     (factsOf(podKey(pod))?.clusters.unreachable ?? []).flatMap(({ cluster, reason }) =>
-      ownerOf.get(cluster) === pod.subset ? [{ podName: pod.name, cluster, reason }] : [],
+      isUsedBy(pod.subset, clusterBy.get(cluster)) ? [{ podName: pod.name, cluster, reason }] : [],
     ),
   );
+  return [...reported, ...tooOld];
+}
+
+const TOO_OLD = "its proxy is of an earlier version, which serves no requests to the cluster: restart the pod";
+
+function isTooOld(facts: ProxyFacts | undefined): boolean {
+  return facts?.connected === true && facts.capabilities.has(CLUSTER_SERVERS) && !facts.capabilities.has(CLUSTER_REQUESTS);
 }
 
 export interface ClusterPlan {
@@ -97,9 +112,10 @@ function rememberKept(desired: readonly ClusterRoute[]): (claim: Claim) => reado
   };
 }
 
-/** True if the pod may send requests to one of the cluster's servers, or see one of its objects. */
+/** True if the pod may send requests to one of the cluster's servers, also through its proxy, or see one of its objects. */
 function mayUse({ servers, objects = [], isOpen }: ClusterRoute, view: ClusterView): boolean {
-  return (!isOpen && servers.some((server) => mayReach(view, server))) || objects.some((object) => maySee(view, object));
+  const mayWrite = (server: string) => mayReach(view, server) || clusterAt(view, server)?.upstream !== undefined;
+  return (!isOpen && servers.some(mayWrite)) || objects.some((object) => maySee(view, object));
 }
 
 /** True if a pod of the owner already enforces the cluster as its own, with all servers and objects: so no other subset got it since. */

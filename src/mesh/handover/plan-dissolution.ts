@@ -15,9 +15,9 @@ import { type AppRef, NO_CALLER_POLICY } from "../ownership/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../ownership/table.ts";
 import type { AppPod } from "./app-pod.ts";
 import { goneClaims, isOfApp, isOver, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
-import { endingClusters } from "./kept-clusters.ts";
+import { endingClusters, endingTables, wholeTable } from "./kept-clusters.ts";
+import { planAbroad } from "./plan-abroad.ts";
 import { type AppFacts, type AppPlan, createRules } from "./plan-app.ts";
-import { planClusters } from "./plan-clusters.ts";
 import { planFences, withFences } from "./plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "./proxy-facts.ts";
 
@@ -31,13 +31,7 @@ interface DissolutionFacts extends Pick<AppFacts, "app" | "words" | "pods" | "fa
 
 export function planDissolution(facts: DissolutionFacts): AppPlan {
   const { app, words, namespaces, pods, factsOf, gone = [] } = facts;
-  const whole: RouteTable = {
-    rules: [],
-    classes: [[]],
-    classOf: new Map(namespaces.map((name) => [name, 0])),
-    sharedResources: [],
-    fenced: new Set(),
-  };
+  const whole = wholeTable(namespaces);
   const ours = pods.filter((pod) => !isOthers(app, pod, factsOf(podKey(pod))));
   const claims = [...podClaims(app, ours, factsOf), ...goneClaims(app, gone)];
   const claimingSubsets = claims.flatMap((claim) => (claim.kind === "table" ? [claim.subset] : []));
@@ -45,10 +39,14 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
   const ofWhole = planFences(whole, subsets, claims);
   const { waits } = ofWhole;
   const snapshots = ours.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((each) => isOfApp(app, each));
-  const abroad = planClusters(endingClusters(snapshots), [
-    ...podClaims(app, ours, factsOf),
-    ...goneClaims(app, facts.goneAbroad ?? []),
-  ]);
+  const abroad = planAbroad({
+    owned: endingClusters(snapshots),
+    subsets,
+    isPaused: false,
+    claims: [...podClaims(app, ours, factsOf), ...goneClaims(app, facts.goneAbroad ?? [])],
+    bySpec: endingTables(snapshots),
+    snapshots: () => snapshots,
+  });
   const hasClusters = abroad.waits.some(({ subset, cause }) => subset !== DEFAULT_SUBSET && cause !== "not-enforced");
   // If the subset is undefined, the pod has not reported and may claim namespaces.
   const isDrained =
@@ -65,6 +63,7 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
     tableOf: (subset) => withFences(desired, fences, subset),
     // Also in the whole view: a pod that joins the default subset writes there only once it leads, as at home.
     clustersOf: snapshots.every(({ clusters }) => clusters === undefined) ? undefined : abroad.clustersOf,
+    clusterTablesOf: abroad.tablesOf,
   });
   return {
     desired: whole,

@@ -13,7 +13,8 @@ import { greetingOf } from "./registration.ts";
 
 const hashOf = (encoded: Uint8Array) => createHash("sha256").update(encoded).digest("hex");
 const version = (number: number): Snapshot => routes(number, { blue: [`n${number}`] });
-const hexOf = (route: ResourceMessage | undefined) => Buffer.from((route && claimedRoute(route).tableHash) ?? []).toString("hex");
+const hexOf = (route: ResourceMessage | undefined) =>
+  Buffer.from((route && claimedRoute(route).tableHashes[0]) ?? []).toString("hex");
 
 const greet = (claims: Claims) => {
   const pod = { namespace: "shop", name: "shop-0", uid: "" };
@@ -36,9 +37,11 @@ const greet = (claims: Claims) => {
  */
 function toldOf(claims: Claims): (number | "anything")[] {
   const { named, mayHoldMore, tablesFor } = greet(claims);
-  const hashes = named.flatMap((route) => claimedRoute(route).tableHash ?? []);
+  const hashes = named.flatMap((route) => claimedRoute(route).tableHashes);
   const tables = new Map(tablesFor(hashes).map((encoded) => [hashOf(encoded), tableFromBytes(encoded)]));
-  const versions = named.map((route) => claimedRoute(route).withTable(tables.get(hexOf(route))).version);
+  const versions = named.map(
+    (route) => claimedRoute(route).withTables((hash) => tables.get(Buffer.from(hash).toString("hex"))).version,
+  );
   return [...versions, ...(mayHoldMore ? ["anything" as const] : [])];
 }
 

@@ -5,7 +5,7 @@
 import type { RegistrationMessage, ResourceMessage, RouteClaimsMessage } from "../contract/messages.ts";
 import { namedRoute } from "../contract/route-type.ts";
 import { tableHash, tableToBytes } from "../contract/table-json.ts";
-import type { Snapshot } from "../ownership/snapshot.ts";
+import { type Snapshot, tablesIn } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
 import type { Claims } from "./held-claims.ts";
 import type { RouteClaims } from "./proxy-record.ts";
@@ -30,8 +30,8 @@ export function greetingOf({ claims, version, ...facts }: RegistrationFacts): Gr
   const named = isMany && newest !== undefined ? [newest] : inDoubt;
   // Equal tables once: a table can come back under a newer version.
   const byHash = new Map<string, RouteTable>();
-  for (const { table } of [...(acknowledged === undefined ? [] : [acknowledged]), ...named]) {
-    byHash.set(tableHash(table).toString("base64"), table);
+  for (const route of [...(acknowledged === undefined ? [] : [acknowledged]), ...named]) {
+    for (const table of tablesIn(route)) byHash.set(tableHash(table).toString("base64"), table);
   }
   const tables = [...byHash.values()];
   return {

@@ -9,12 +9,25 @@ import type { GroupResource } from "../../kube/types.ts";
  */
 export const PROOF_MS = 8_000;
 
+/** Under this path, and the name of a cluster, the proxies serve clusters with an upstream. */
+export const CLUSTERS_PATH = "/_ctrlmesh/clusters/";
+
 /** How long a server may work on a request if no MeshCluster says it: the default of an API server's --request-timeout. */
 export const DEFAULT_DRAIN_MS = 60_000;
 
 /** An object at home by which the operator finds a cluster: in the app's namespace, or cluster-scoped. */
 export interface HomeObject extends GroupResource {
   readonly name: string;
+}
+
+/** How the proxies reach the API server of a cluster whose TLS they terminate. */
+export interface ClusterUpstream {
+  /** https URL; its path is put before the path of each request. */
+  readonly url: string;
+  /** PEM certificates of the CAs that may have signed its certificate. Absent: the CAs of the system. */
+  readonly ca?: string | undefined;
+  /** The name in its certificate. Absent: the host of the URL. */
+  readonly serverName?: string | undefined;
 }
 
 /** A cluster that the app divides between its subsets. The proxy knows only its servers: what is sent to them is encrypted. */
@@ -25,6 +38,11 @@ export interface ClusterRoute {
   readonly servers: readonly string[];
   /** How long its API server may work on a request that it has accepted, in milliseconds. */
   readonly drainMs: number;
+  /**
+   * The proxies terminate the TLS of the operator's requests, and divide the cluster's namespaces by a table of its own (see
+   * Snapshot.clusterTables). No pod may connect to the servers by itself, so `isFenced` is true.
+   */
+  readonly upstream?: ClusterUpstream | undefined;
   /** Every pod may send requests to the servers: only the objects follow the owner. Absent is false. */
   readonly isOpen?: true | undefined;
   /** Only pods that own the cluster see these objects. Absent: none. */

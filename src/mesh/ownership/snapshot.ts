@@ -47,8 +47,17 @@ export interface Snapshot {
   readonly frozen?: readonly FrozenNamespace[] | undefined;
   /** The other clusters that the app divides. Absent: none. */
   readonly clusters?: readonly ClusterRoute[] | undefined;
+  /** The owners inside the clusters with an upstream, by the cluster's name. A cluster without a table is closed. Absent: none. */
+  readonly clusterTables?: ClusterTables | undefined;
   /** Absent if an older manager made the snapshot. */
   readonly words?: SourceWords | undefined;
+}
+
+export type ClusterTables = ReadonlyMap<string, RouteTable>;
+
+/** The tables by which the pod may write: at home, and in other clusters. */
+export function tablesIn({ table, clusterTables }: Pick<Snapshot, "table" | "clusterTables">): RouteTable[] {
+  return [table, ...(clusterTables?.values() ?? [])];
 }
 
 /** A person works in the namespace. It moves between subsets as any other. */

@@ -8,12 +8,13 @@ import type { Runnable } from "../../base/lifecycle.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import { isCollection, isLongRunning, isWatch } from "../../kube/request-kind.ts";
 import { addWait, type Call, type CallRecord, type Handler, noteAnswerTime } from "../call/call.ts";
+import { checkedSource } from "../http/body-sources.ts";
 import { readableOf } from "../http/byte-stream.ts";
 import type { Reply, Tunnel } from "../http/handler.ts";
 import { createConnections, DEFAULT_LIVENESS, type Liveness } from "./connections.ts";
-import { createConnector, createTrustStore } from "./connector.ts";
+import { createConnector, type TrustStore } from "./connector.ts";
 import { createDiscovery, createServerFeatures, type Discovery, type ServerFeatures } from "./discovery.ts";
-import { exchange } from "./exchange.ts";
+import { exchange, type MayWrite } from "./exchange.ts";
 import { forwardedHeaders } from "./headers.ts";
 import { createRequestQueue, type QueueOptions } from "./request-queue.ts";
 import { createTunnel } from "./tunnel.ts";
@@ -22,10 +23,12 @@ import { createWatchConnections } from "./watch-connections.ts";
 import { watchExchange } from "./watch-exchange.ts";
 
 export interface ApiServerOptions extends Pick<ProcessContext, "clock" | "log" | "registry"> {
-  /** https://host:port of the API server. */
+  /** https://host:port of the API server; a path is put before the path of each call. */
   readonly apiServer: string;
-  /** PEM file with the CA that signed its certificate. */
-  readonly caFile: string;
+  /** The CA that signed its certificate. */
+  readonly trust: TrustStore;
+  /** Asked just before each byte of a write goes out. If false, the write fails with the error. Default: always. */
+  readonly mayWrite?: MayWrite;
   readonly timeouts?: Timeouts;
   readonly liveness?: Liveness;
 }
@@ -71,8 +74,9 @@ const MAX_REQUESTS = 10_000;
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const { clock, log, timeouts = DEFAULT_TIMEOUTS, liveness = DEFAULT_LIVENESS } = options;
   const { abandonedMs = ABANDONED_MS } = timeouts;
+  const { trust, mayWrite } = options;
   const origin = new URL(options.apiServer);
-  const trust = createTrustStore(options.caFile, log);
+  const prefix = origin.pathname.replace(/\/+$/, "");
   const onLost = (pool: PoolName, by: LostBy) => {
     metrics.lost(pool, by);
     log.warn({ apiServer: origin.origin, pool, by }, "a connection to the API server was lost: nothing comes back any more");
@@ -125,7 +129,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     let startedMs = clock.monotonicMs();
     try {
       if (isPlainWatch(call)) {
-        const stream = await watches.open(watchHeaders(call, origin), signal);
+        const stream = await watches.open(watchHeaders(call, origin, prefix), signal);
         if (stream !== undefined) return await watchExchange(stream, { signal, clock, headersMs: timeouts.headersMs });
       }
       const { queue, dispatcher } = pools[pool];
@@ -135,7 +139,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         await turn;
         startedMs = clock.monotonicMs();
       }
-      return await exchange(dispatcher, dispatchOptions(call, timeouts), { signal, clock, abandonedMs, onOver: queue?.leave });
+      const request = dispatchOptions(call, timeouts, prefix, mayWrite);
+      return await exchange(dispatcher, request, { signal, clock, abandonedMs, onOver: queue?.leave, mayWrite });
     } finally {
       noteAnswerTime(call.record, clock.monotonicMs() - startedMs);
     }
@@ -200,14 +205,19 @@ export function poolOf({ info, lock }: CallRecord): Exclude<PoolName, "watch"> {
   return info !== undefined && isCollection(info) ? "list" : "short";
 }
 
-function dispatchOptions(call: Call, timeouts: Timeouts): Dispatcher.DispatchOptions {
+function dispatchOptions(
+  call: Call,
+  timeouts: Timeouts,
+  prefix: string,
+  mayWrite: MayWrite | undefined,
+): Dispatcher.DispatchOptions {
   const { method, target, body } = call;
   const streamed = body !== null && !(body instanceof Uint8Array);
   return {
     method,
-    path: target,
+    path: prefix + target,
     headers: forwardedHeaders(call.headers, streamed),
-    body: streamed ? readableOf(body) : body,
+    body: streamed ? readableOf(mayWrite === undefined ? body : checkedSource(body, mayWrite)) : body,
     headersTimeout: timeouts.headersMs,
     bodyTimeout: isLongRunning(call.info) ? 0 : timeouts.bodyMs,
     // undici would close the connection after each DELETE with a body; the API server reads such bodies.
@@ -224,7 +234,7 @@ function isPlainWatch({ method, body, info }: Call): boolean {
   return method === "GET" && body === null && isWatch(info);
 }
 
-function watchHeaders(call: Call, origin: URL): readonly string[] {
-  const pseudo = [":method", call.method, ":scheme", "https", ":authority", origin.host, ":path", call.target];
+function watchHeaders(call: Call, origin: URL, prefix: string): readonly string[] {
+  const pseudo = [":method", call.method, ":scheme", "https", ":authority", origin.host, ":path", prefix + call.target];
   return [...pseudo, ...forwardedHeaders(call.headers, false)];
 }

@@ -4,6 +4,7 @@ import { createSecureContext, type TLSSocket } from "node:tls";
 import buildConnector from "undici/lib/core/connect.js";
 import { createLastGoodFile, type LastGoodFile } from "../../base/last-good-file.ts";
 import type { Logger } from "../../base/log.ts";
+import { once } from "../../base/remember.ts";
 import { keepAliveOf, type Liveness } from "./connections.ts";
 
 export type Connect = ReturnType<typeof buildConnector>;
@@ -12,7 +13,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 /** A CA and its connector. A new CA gets a new connector, so that no TLS session outlives it. */
 export interface Trust {
-  readonly caPem: string;
+  /** Absent: the CAs of the system. */
+  readonly caPem: string | undefined;
   readonly connect: Connect;
   /** Offers HTTP/2 first. */
   readonly connectHttp2: Connect;
@@ -22,17 +24,29 @@ export interface Trust {
 export type TrustStore = LastGoodFile<Trust>;
 
 export function createTrustStore(file: string, log: Logger): TrustStore {
-  return createLastGoodFile({ file, name: "the API server's CA", code: "CA_UNREADABLE", parse: createTrust, log });
+  return createLastGoodFile({ file, name: "the API server's CA", code: "CA_UNREADABLE", parse: parseTrust, log });
 }
 
-function createTrust(caPem: string): Trust {
+/** The trust in another cluster's API server. @param caPem absent: the CAs of the system. @param serverName absent: the host of the URL */
+export function fixedTrust(caPem: string | undefined, serverName: string | undefined): TrustStore {
+  const trust = once(() => createTrust(caPem, serverName));
+  return { current: async () => trust() };
+}
+
+function parseTrust(caPem: string): Trust {
   if (!caPem.includes("-----BEGIN CERTIFICATE-----")) throw new Error("there is no PEM certificate in it");
-  const secureContext = createSecureContext({ ca: caPem, minVersion: "TLSv1.2" });
+  return createTrust(caPem, undefined);
+}
+
+function createTrust(caPem: string | undefined, serverName: string | undefined): Trust {
+  const secureContext = createSecureContext({ ...(caPem && { ca: caPem }), minVersion: "TLSv1.2" });
   const options = { secureContext, timeout: CONNECT_TIMEOUT_MS, keepAlive: false };
+  const named = (connect: Connect): Connect =>
+    serverName === undefined ? connect : (to, callback) => connect({ ...to, servername: serverName }, callback);
   return {
     caPem,
-    connect: buildConnector({ ...options, allowH2: false }),
-    connectHttp2: buildConnector({ ...options, allowH2: true, preferH2: true }),
+    connect: named(buildConnector({ ...options, allowH2: false })),
+    connectHttp2: named(buildConnector({ ...options, allowH2: true, preferH2: true })),
   };
 }
 

@@ -22,7 +22,14 @@ const LATER = Promise.resolve();
 /** Requests that change nothing. They end immediately when the client goes. */
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 
+/** Why nothing of a write may be sent now; undefined: it may. */
+export type MayWrite = () => MeshError | undefined;
+
+/** How often a write without an answer is asked for again. Its bytes may still wait in this process for a peer that takes none. */
+const ASK_AGAIN_MS = 500;
+
 export interface ExchangeOptions {
+  readonly mayWrite?: MayWrite | undefined;
   /** Fires when the client is gone. */
   readonly signal: CallSignal;
   readonly clock: Clock;
@@ -63,6 +70,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   #writesLater = false;
   #progress: Progress = { is: "waiting" };
   #abandonedTimer: Timer | undefined;
+  #askAgainTimer: Timer | undefined;
   /** No more calls to the sink. */
   #closed = false;
 
@@ -83,8 +91,20 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    const mayWrite = SAFE_METHODS.has(this.#method) ? undefined : this.#options.mayWrite;
+    const refusal = mayWrite?.();
+    if (refusal !== undefined) this.#fail(refusal);
     this.#controller = controller;
     if (this.#progress.is === "failed") controller.abort(this.#progress.error);
+    else if (mayWrite !== undefined) this.#askAgain(mayWrite);
+  }
+
+  #askAgain(mayWrite: MayWrite): void {
+    this.#askAgainTimer = this.#options.clock.after(ASK_AGAIN_MS, () => {
+      const cause = mayWrite();
+      if (cause === undefined) this.#askAgain(mayWrite);
+      else this.#fail(new MeshError("UPSTREAM_BROKEN", "waiting for the API server: the write was cut", { cause }));
+    });
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
@@ -92,6 +112,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     if (this.#progress.is === "abandoned") this.#fail(this.#progress.error);
     if (this.#progress.is !== "waiting") return;
     this.#progress = { is: "answered" };
+    this.#askAgainTimer?.cancel();
     const empty = this.#method === "HEAD" || status === 204 || status === 304 || headers["content-length"] === "0";
     const head = { status, headers: repliedHeaders(headers) };
     void LATER.then(() => this.#resolve({ ...head, body: empty ? null : this.#body() }));
@@ -208,6 +229,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
     this.#leave();
     this.#options.signal.removeEventListener("abort", this.#onSignal);
     this.#abandonedTimer?.cancel();
+    this.#askAgainTimer?.cancel();
     this.#reject(error); // does nothing once the head has been handed out
     this.#finishSink((sink) => sink.abort(error));
   }

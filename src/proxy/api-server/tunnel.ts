@@ -34,7 +34,7 @@ export function createTunnel({ origin, trust, log, onConnected }: TunnelOptions)
     req.headers = { upgrade: "websocket" };
     const options = {
       target: origin,
-      ca: caPem,
+      ...(caPem !== undefined && { ca: caPem }),
       secure: true,
       toProxy: true,
       prependPath: false,

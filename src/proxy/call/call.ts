@@ -30,6 +30,8 @@ export interface CallRecord extends http.CallNotes {
   lock: boolean;
   /** The call was sent to the API server, so the answer is not the proxy's own. */
   asked?: true;
+  /** The other cluster to which the call goes. */
+  cluster?: string;
   /** The rule of a policy that has refused the call: OBJECT/RULE. */
   rule?: string;
   /** The call as policies see it, with what that was read from. */

@@ -7,13 +7,14 @@ import { onAbort } from "../../base/abort.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListener, type ListenAddress } from "../../base/listener.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
+import type { ClusterReach } from "../observe/cluster-reach.ts";
 import { dropStalledReader, STALLED_MS } from "../server/serve.ts";
 import { type Cidr, createAddressCheck } from "./address-check.ts";
 import type { AdmitDeps } from "./admit.ts";
-import { type ClusterReachDeps, withReach } from "./cluster-reach.ts";
 import { createDial, type Dial } from "./dial.ts";
 import { EgressError } from "./egress-error.ts";
 import { createEgressMetrics } from "./egress-metrics.ts";
+import { withReach } from "./reach-of-dial.ts";
 import { type RequestDeps, serveRequest } from "./serve-request.ts";
 import { serveTunnel, type TunnelDeps } from "./serve-tunnel.ts";
 import { createVisits, MAX_OPEN, type Visit, type Visits, type VisitsDeps } from "./visits.ts";
@@ -26,7 +27,7 @@ export interface EgressSettings {
 
 export interface EgressDeps extends AdmitDeps, ProcessContext, Pick<VisitsDeps, "accessLog"> {
   /** Absent: nobody is told which clusters cannot be reached. */
-  readonly reach?: ClusterReachDeps | undefined;
+  readonly reach?: ClusterReach | undefined;
   /** Default: dials by the settings. */
   readonly dial?: Dial;
   readonly times?: Partial<EgressTimes>;
@@ -56,7 +57,7 @@ export function createEgress(settings: EgressSettings, deps: EgressDeps): Egress
   if (listen === undefined) return undefined;
   const { registry, clock, accessLog, maxOpen = MAX_OPEN } = deps;
   const dialed = deps.dial ?? createDial({ check: createAddressCheck(egressPrivateAddresses), clock });
-  const dial = deps.reach === undefined ? dialed : withReach(dialed, deps.reach);
+  const dial = deps.reach === undefined ? dialed : withReach(dialed, deps.reach, deps.session);
   const metrics = createEgressMetrics(registry, () => deps.session.current?.snapshot.clusters);
   const visits = createVisits({ clock, accessLog, metrics, maxOpen });
   const server = createServer({

@@ -1,7 +1,7 @@
 // The refusals that policies and clusters have for a request to another server. Pure. `admit` throws them, and an explanation names
 // them, so an explanation says what the operator would get.
 import type { Random } from "../../base/clock.ts";
-import { accessTo, type ClusterRoute, PROOF_MS } from "../../mesh/ownership/clusters.ts";
+import { accessTo, CLUSTERS_PATH, type ClusterRoute, PROOF_MS } from "../../mesh/ownership/clusters.ts";
 import { subsetText } from "../../mesh/ownership/words.ts";
 import type { RefusedBy } from "../../policy/engine/engine.ts";
 import { type EgressRule, type RuleOrigin, ruleName } from "../../policy/policy.ts";
@@ -41,6 +41,13 @@ export function clusterRefusal(cluster: ClusterRoute, { subset, closedFor, home 
     const retry = result === "not-owned" ? {} : { retryAfterSeconds: 1 };
     return new EgressError(result, `ctrlmesh egress: cluster ${JSON.stringify(cluster.name)} ${why}`, retry);
   };
+  if (cluster.upstream !== undefined) {
+    const path = `${CLUSTERS_PATH}${cluster.name}`;
+    return refuse(
+      "not-owned",
+      `is served by this proxy at ${path}: use a kubeconfig from \`ctrlmesh kubeconfig ${cluster.name}\``,
+    );
+  }
   const access = accessTo(cluster, subset);
   if (access === "other-subset") return refuse("not-owned", `belongs to ${subsetText(cluster.owner)}`);
   if (access === "moving") return refuse("moving", "moves to this subset, but a pod of another subset may still write there");

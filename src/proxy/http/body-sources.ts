@@ -58,6 +58,27 @@ class CountedSource implements ByteSource, ByteSink, SourceControl {
   }
 }
 
+/** The body breaks off as soon as `refusal` has an error for a chunk. */
+export function checkedSource(source: ByteSource, refusal: () => Error | undefined): ByteSource {
+  return {
+    cancel: (error) => source.cancel(error),
+    open(sink) {
+      const control = source.open({
+        write(chunk) {
+          const error = refusal();
+          if (error === undefined) return sink.write(chunk);
+          sink.abort(error);
+          queueMicrotask(() => control.cancel(error)); // the source may write before `open` returns
+          return false;
+        },
+        end: () => sink.end(),
+        abort: (error) => sink.abort(error),
+      });
+      return control;
+    },
+  };
+}
+
 /** @param next is called only if the first body comes to its end */
 export function followedBy(first: ByteSource, next: () => Promise<ByteSource>): ByteSource {
   return {

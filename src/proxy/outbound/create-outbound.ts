@@ -4,6 +4,7 @@ import type { Registry } from "../../base/metrics.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import { mayUpgrade } from "../../kube/request-kind.ts";
 import { type ApiServer, type ApiServerOptions, createApiServer } from "../api-server/api-server.ts";
+import { createTrustStore } from "../api-server/connector.ts";
 import { createRecord, type RawHandler } from "../call/call.ts";
 import { createStreamMetrics } from "../filter/stream-metrics.ts";
 import { composeStack } from "../http/compose-stack.ts";
@@ -18,6 +19,8 @@ export interface Outbound {
   readonly server: TrafficServer;
   /** Must not stop before the server. */
   readonly apiServer: ApiServer;
+  /** Must not stop before the server. */
+  readonly clusters: ServedClusters | undefined;
   readonly metrics: ProxyMetrics;
   readonly plans: PlanLog;
   readonly gate: LockGate;
@@ -30,6 +33,17 @@ export interface OutboundDeps extends Omit<StackDeps, "apiServer" | "metrics" | 
   readonly layers?: typeof outboundLayers | undefined;
   readonly upstream?: Pick<ApiServerOptions, "timeouts" | "liveness"> | undefined;
   readonly traffic?: { readonly stalledMs?: number } | undefined;
+  /** Makes what serves other clusters. Absent: none is served. */
+  readonly createClusters?: ((parts: StackParts) => ServedClusters) | undefined;
+}
+
+/** What the stacks of all API servers share. */
+export type StackParts = Omit<StackDeps, "session" | "apiServer" | "home" | "isAbroad">;
+
+interface ServedClusters {
+  /** Serves requests to other clusters, and leaves all others to the handler. */
+  around(atHome: RawHandler): RawHandler;
+  stop(): void;
 }
 
 export interface OutboundSettings {
@@ -37,7 +51,8 @@ export interface OutboundSettings {
   readonly alsoListen: readonly ListenAddress[];
   readonly drainMs: number;
   readonly apiServer: ApiServerOptions["apiServer"];
-  readonly apiServerCa: ApiServerOptions["caFile"];
+  /** PEM file with the CA that signed its certificate. */
+  readonly apiServerCa: string;
   readonly podName: string;
 }
 
@@ -45,7 +60,7 @@ export function createOutbound(config: OutboundSettings, deps: OutboundDeps): Ou
   const { certificate, registry, clock, log, layers = outboundLayers } = deps;
   const apiServer = createApiServer({
     apiServer: config.apiServer,
-    caFile: config.apiServerCa,
+    trust: createTrustStore(config.apiServerCa, log),
     clock,
     log,
     registry,
@@ -55,15 +70,15 @@ export function createOutbound(config: OutboundSettings, deps: OutboundDeps): Ou
   const streamMetrics = createStreamMetrics(registry);
   const plans = createPlanLog(clock);
   const gate = createLockGate(clock, deps.session.memory.lock);
+  const parts = { ...deps, podName: config.podName, metrics, streamMetrics, plans, gate };
+  const clusters = deps.createClusters?.(parts);
+  const atHome = composeStack(layers({ ...parts, apiServer }), clock) as RawHandler;
   const server = createTrafficServer({
     listen: config.listen,
     alsoListen: config.alsoListen,
     tls: singleCertificate(certificate),
     // The layers before `request-info` read nothing of a call that a raw call lacks (stack.test.ts).
-    stack: composeStack(
-      layers({ ...deps, podName: config.podName, apiServer, metrics, streamMetrics, plans, gate }),
-      clock,
-    ) as RawHandler,
+    stack: clusters?.around(atHome) ?? atHome,
     createRecord: () => createRecord(),
     upgrades: { may: mayBecomeTunnel, tunnel: apiServer.tunnel },
     clock,
@@ -71,7 +86,7 @@ export function createOutbound(config: OutboundSettings, deps: OutboundDeps): Ou
     drainMs: config.drainMs,
     ...deps.traffic,
   });
-  return { server, apiServer, metrics, plans, gate };
+  return { server, apiServer, clusters, metrics, plans, gate };
 }
 
 function mayBecomeTunnel(method: string, target: string): boolean {

@@ -86,8 +86,8 @@ function streamKind(info: RequestInfo | undefined, { status, tunnel }: Reply): S
 }
 
 function accessFields({ method, record }: RawCall, code: number, bytes: number, seconds: number): Record<string, unknown> {
-  const { info, decision, reason, rule, plan, lock, delay } = record;
-  const about = { method, code, bytes, seconds, decision, reason, rule, plan, lock, ...delayFields(delay) };
+  const { info, cluster, decision, reason, rule, plan, lock, delay } = record;
+  const about = { method, code, cluster, bytes, seconds, decision, reason, rule, plan, lock, ...delayFields(delay) };
   if (info?.kind !== "resource") return { ...about, path: info?.path };
   const { verb, group, resource, subresource, namespace, name } = info;
   return { ...about, verb, group, resource, subresource, namespace, name };

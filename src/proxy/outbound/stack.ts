@@ -3,7 +3,7 @@
 import type { ProcessContext } from "../../base/process-context.ts";
 import { createMoveLog } from "../../mesh/moves/move-log.ts";
 import type { ApiServer } from "../api-server/api-server.ts";
-import type { Call } from "../call/call.ts";
+import type { Call, Layer } from "../call/call.ts";
 import type { StreamMetrics } from "../filter/stream-metrics.ts";
 import type { HomeProof } from "../home/home-proof.ts";
 import type { NamedLayer } from "../http/compose-stack.ts";
@@ -21,7 +21,9 @@ import { fault } from "./fault.ts";
 import { isolate } from "./isolate/isolate.ts";
 import { limit, settle } from "./limit.ts";
 import type { PlanLog } from "./lists/plan-log.ts";
+import { noTunnels } from "./no-tunnels.ts";
 import { observe } from "./observe.ts";
+import { oneApi } from "./one-api.ts";
 import { requestInfo } from "./request-info.ts";
 import { requireSnapshot } from "./require-snapshot.ts";
 import { rescue } from "./rescue.ts";
@@ -41,10 +43,18 @@ export interface StackDeps extends Pick<ProcessContext, "clock" | "random" | "lo
   readonly podName: string;
   /** Absent: nobody asks whether the API server accepts the pod. */
   readonly home?: Pick<HomeProof, "mark" | "answered"> | undefined;
+  /** The API server is that of another cluster. The lock is at home, and so are the objects that the census counts. Absent is false. */
+  readonly isAbroad?: boolean | undefined;
 }
 
+const ABROAD: readonly NamedLayer<Call, Reply>[] = [
+  { name: "no-tunnels", layer: noTunnels },
+  { name: "one-api", layer: oneApi },
+];
+
 export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply>[] {
-  const { session, apiServer, home, metrics, streamMetrics, gate, clock, log } = deps;
+  const { session, apiServer, home, isAbroad = false, metrics, streamMetrics, gate, clock, log } = deps;
+  const atHome = (name: string, make: () => Layer) => (isAbroad ? [] : [{ name, layer: make() }]);
   // Follows the routes before the watches of the layers do.
   const moves = createMoveLog(session, session.memory.moves);
   return [
@@ -62,14 +72,15 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     { name: "caller", layer: caller({ session }) },
     // Outside of the layers that filter and rename, so that it works on what the operator gets.
     { name: "strip", layer: strip({ session, stripped: metrics.strippedBytes }) },
+    ...(isAbroad ? ABROAD : []),
     // Renames the lock, and marks its calls: the layers behind neither limit nor narrow them.
-    { name: "election", layer: election({ session, report: session.report, clock, log, gate }) },
+    ...atHome("election", () => election({ session, report: session.report, clock, log, gate })),
     // Before isolate, so that the routes at the end of a delay decide. Behind election, which marks the lock.
     { name: "fault", layer: fault(deps) },
     // Outside of all that may send several requests, and behind fault, whose delay is not the API server's.
     { name: "settle", layer: settle(deps) },
     // Behind fault and settle, since its lists are the proxy's own. Before isolate, so that they show the pod's part.
-    { name: "census", layer: census(deps) },
+    ...atHome("census", () => census(deps)),
     // Before isolate, which lets excluded callers pass. Behind election: they may use the lock.
     { name: "excluded-callers", layer: excludedCallers({ ...deps, metrics: streamMetrics, moves }) },
     // Behind all that changes or filters, so that no layer widens what it has narrowed.

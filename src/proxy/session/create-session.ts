@@ -16,7 +16,7 @@ import { createPolicyMetrics } from "../policies/policy-metrics.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import { createBudgetHandler } from "./budget-handler.ts";
 import { leaveCleanEnd, takeCleanEnd } from "./clean-end.ts";
-import { createEnforcer } from "./enforcer.ts";
+import { createEnforcers } from "./cluster-enforcers.ts";
 import { countingLast, createLastWrites } from "./last-writes.ts";
 import { createMeshClient } from "./mesh-client.ts";
 import { createPeersHandler } from "./peers-handler.ts";
@@ -55,7 +55,7 @@ export function createSession(deps: SessionDeps): ManagerSession {
   const { config, state, log, clock, random } = deps;
   const pod: PodRef = { namespace: config.podNamespace, name: config.podName, uid: config.podUid };
   const metrics = createSessionMetrics(deps.registry);
-  const enforcer = createEnforcer((error) => log.error({ err: error }, "a part of the proxy failed to follow a new route"));
+  const enforcer = createEnforcers((error) => log.error({ err: error }, "a part of the proxy failed to follow a new route"));
   const lastWrites = createLastWrites(clock);
   const stopping = new AbortController();
   const file = createSnapshotFile(state, pod, log, () => routeHandler.storeAgain());
@@ -137,13 +137,15 @@ export function createSession(deps: SessionDeps): ManagerSession {
     return policyHandler.isAwaited ? "policies" : undefined;
   };
 
+  const serves = () => life !== "over" && awaited() === undefined;
+
   return {
     name: "session",
     policies,
     peers: peersHandler.peers,
     get current() {
       // After the marker of a clean end no write may begin, whoever still asks.
-      return life === "over" || awaited() !== undefined ? undefined : enforcer.current;
+      return serves() ? enforcer.current : undefined;
     },
     get awaited() {
       return awaited();
@@ -156,6 +158,10 @@ export function createSession(deps: SessionDeps): ManagerSession {
     beginHold: enforcer.beginHold,
     beginRenewal: enforcer.beginRenewal,
     beginEgress: enforcer.beginEgress,
+    inside(cluster) {
+      const session = enforcer.inside(cluster);
+      return Object.defineProperty({ ...session }, "current", { get: () => (serves() ? session.current : undefined) });
+    },
     memory: { lock: file.lock, moves: file.moves },
     report(kind, value) {
       if (kind === "leader") metrics.leader.set(value ? 1 : 0);

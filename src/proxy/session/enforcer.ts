@@ -11,6 +11,8 @@ import type { Renewals } from "./when-shown.ts";
 export interface Enforcer extends Session, ClusterSession {
   /** Calls the listeners in the order of their subscription. */
   enforce(snapshot: Snapshot): void;
+  /** Serves nothing any more: all writes in flight count as refused. Calls no listener. */
+  close(): void;
   /** Takes the version and digest of a snapshot with the same rules. Calls no listener. */
   relabel(snapshot: Snapshot): void;
   /** Calls `run` once when no refused write is in flight. A later call replaces one that has not run. */
@@ -87,6 +89,9 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
           onListenerError(error);
         }
       }
+    },
+    close() {
+      current = undefined;
     },
     relabel(snapshot) {
       if (current !== undefined) current = { snapshot, view: current.view };

@@ -51,6 +51,8 @@ export function enforcedNow({ current }: Pick<Session, "current">): Enforced {
 export type Report = <K extends keyof Reports>(kind: K, value: Reports[K]) => void;
 
 export interface ManagerSession extends Session, ClusterSession, Runnable {
+  /** The routes inside another cluster. `current` is undefined while they have no table for it. */
+  inside(cluster: string): Session;
   readonly policies: Policies;
   readonly peers: Peers;
   readonly report: Report;

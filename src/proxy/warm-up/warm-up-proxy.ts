@@ -8,6 +8,7 @@ import { JSON_TYPE } from "../../kube/media-types.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { createApiServer } from "../api-server/api-server.ts";
+import { createTrustStore } from "../api-server/connector.ts";
 import { createRecord } from "../call/call.ts";
 import { readBody } from "../http/byte-stream.ts";
 import type { CallSignal } from "../http/call-signal.ts";
@@ -99,7 +100,12 @@ export async function startWarmUpProxy(
 
 /** The proxy's own client, so that its code runs twice for each request. */
 function createClient(apiServer: string, caFile: string, context: Pick<ProcessContext, "clock" | "log">) {
-  const { send, stop } = createApiServer({ apiServer, caFile, registry: new Registry(), ...context });
+  const { send, stop } = createApiServer({
+    apiServer,
+    trust: createTrustStore(caFile, context.log),
+    registry: new Registry(),
+    ...context,
+  });
   return {
     stop,
     async get(target: string, signal: CallSignal): Promise<number> {

@@ -3,9 +3,10 @@ import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
+import { createClusterReach } from "../observe/cluster-reach.ts";
 import { createEnforcer } from "../session/enforcer.ts";
-import { withReach } from "./cluster-reach.ts";
 import { EgressError } from "./egress-error.ts";
+import { withReach } from "./reach-of-dial.ts";
 
 const EU = { scheme: "https" as const, host: "eu.example", port: 443 };
 const OTHER = { ...EU, host: "other.example" };
@@ -26,7 +27,7 @@ function setUp() {
   const told: string[][] = [];
   const report = ({ unreachable }: { unreachable: readonly { cluster: string; reason: string }[] }) =>
     void told.push(unreachable.map(({ cluster, reason }) => `${cluster}: ${reason}`));
-  const dial = withReach({ plain: connect, connect }, { session, clock, report });
+  const dial = withReach({ plain: connect, connect }, createClusterReach({ session, clock, report }), session);
   return {
     clock,
     enforce,

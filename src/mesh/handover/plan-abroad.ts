@@ -1,0 +1,32 @@
+// The plan for the other clusters of an app: whole ones (plan-clusters.ts), and those whose namespaces have owners
+// (plan-cluster-tables.ts). Pure.
+import type { ClusterRoute } from "../ownership/clusters.ts";
+import type { ClusterTables, Snapshot } from "../ownership/snapshot.ts";
+import type { Claim } from "./claims.ts";
+import { planClusterTables } from "./plan-cluster-tables.ts";
+import { planClusters } from "./plan-clusters.ts";
+
+interface AbroadFacts {
+  readonly owned: readonly ClusterRoute[];
+  readonly subsets: readonly string[];
+  readonly isPaused: boolean;
+  readonly claims: readonly Claim[];
+  readonly bySpec: ClusterTables;
+  readonly snapshots: () => readonly Snapshot[];
+}
+
+/** Whole clusters have one owner; in those with an upstream, a table gives each namespace its owner. */
+export function planAbroad({ owned, snapshots, ...facts }: AbroadFacts) {
+  const whole = planClusters(
+    owned.filter(({ upstream }) => upstream === undefined),
+    facts.claims,
+  );
+  const divided = owned.filter(({ upstream }) => upstream !== undefined);
+  const inside = divided.length === 0 ? undefined : planClusterTables({ ...facts, clusters: divided, snapshots: snapshots() });
+  return {
+    clustersOf: (subset: string) => [...whole.clustersOf(subset), ...(inside?.clusters ?? [])],
+    tablesOf: (subset: string) => inside?.tablesOf(subset),
+    clusterTables: inside?.desired ?? new Map(),
+    waits: [...whole.waits, ...(inside?.waits ?? [])],
+  };
+}

@@ -1,0 +1,278 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { snapshot, subset, table } from "../../../test/support/route-table.ts";
+import { MAX_CLUSTER_TABLES } from "../contract/cluster-tables.ts";
+import { type ClusterRoute, mayReach } from "../ownership/clusters.ts";
+import { type Snapshot, viewOf } from "../ownership/snapshot.ts";
+import { DEFAULT_SUBSET, type RouteTable } from "../ownership/table.ts";
+import type { Claim } from "./claims.ts";
+import { planAbroad } from "./plan-abroad.ts";
+import { planClusterTables } from "./plan-cluster-tables.ts";
+
+const NAMESPACES = ["n1", "n2"];
+const SUBSETS = [DEFAULT_SUBSET, "blue", "green"];
+type Route = Pick<Snapshot, "clusters" | "clusterTables">;
+
+/** A cluster whose namespaces have these owners. */
+const divided = (name: string, servers = [`${name}:443`]): ClusterRoute => ({
+  name,
+  servers,
+  drainMs: 60_000,
+  owner: DEFAULT_SUBSET,
+  upstream: { url: `https://${servers[0]}` },
+});
+const tableOf = (...owners: string[]): RouteTable =>
+  table(
+    [subset("blue"), subset("green")],
+    Object.fromEntries(NAMESPACES.map((name, at) => [name, owners[at] === "blue" ? [0] : owners[at] === "green" ? [1] : []])),
+  );
+const whole = (name: string, owner: string): ClusterRoute => ({ name, servers: [`${name}:443`], drainMs: 60_000, owner });
+
+interface Spec {
+  readonly owned: readonly ClusterRoute[];
+  readonly tables: ReadonlyMap<string, RouteTable>;
+}
+
+function plan(
+  { owned, tables }: Spec,
+  claims: readonly Claim[],
+  more: { isPaused?: boolean; snapshots?: readonly Snapshot[] } = {},
+) {
+  const { isPaused = false, snapshots = [] } = more;
+  return planAbroad({ owned, subsets: SUBSETS, isPaused, claims, bySpec: tables, snapshots: () => snapshots });
+}
+
+function routeOf(spec: Spec, claims: readonly Claim[], of: string, snapshots: readonly Snapshot[] = []): Route {
+  const { clustersOf, tablesOf } = plan(spec, claims, { snapshots });
+  return { clusters: clustersOf(of), clusterTables: tablesOf(of) };
+}
+
+function claim(podName: string, of: string, route: Route | undefined, enforced = true): Claim {
+  const { clusters, clusterTables } = route ?? {};
+  return { kind: "table", podName, subset: of, table: tableOf(), enforced, clusters, clusterTables };
+}
+
+/** The namespaces inside the cluster to which a pod with these routes may write through its proxy. */
+function ownedIn(name: string, of: string, { clusterTables }: Route): string[] {
+  const inside = clusterTables?.get(name);
+  if (inside === undefined) return [];
+  const view = viewOf(snapshot(inside, { subset: of }), "", "configmaps");
+  return NAMESPACES.filter((namespace) => view.ownershipOf(namespace) === "own");
+}
+
+const EU: Spec = { owned: [divided("eu")], tables: new Map([["eu", tableOf("blue", "green")]]) };
+
+describe("a namespace inside another cluster goes to its owner", () => {
+  const ownedBy = (of: string, spec: Spec, claims: readonly Claim[]) => ownedIn("eu", of, routeOf(spec, claims, of));
+
+  it("when no pod of another subset may write there", () => {
+    expect(ownedBy("blue", EU, [])).toEqual(["n1"]);
+    expect(ownedBy("green", EU, [claim("b", "blue", routeOf(EU, [], "blue"))])).toEqual(["n2"]);
+  });
+
+  it("not while a pod of another subset owns it, reaches the cluster's server by itself, or enforces nothing", () => {
+    const before: Spec = { ...EU, tables: new Map([["eu", tableOf("green", "green")]]) };
+    const open: Route = { clusters: [] };
+    const tunnel: Route = { clusters: [whole("eu", "green")] };
+    for (const route of [routeOf(before, [], "green"), open, tunnel])
+      expect(ownedBy("blue", EU, [claim("g", "green", route)])).toEqual([]);
+    expect(ownedBy("blue", EU, [{ kind: "everything", podName: "x", subset: undefined }])).toEqual([]);
+  });
+
+  it("and what does not move stays with its owner when a pod comes that has not reported", () => {
+    const claims: Claim[] = [
+      claim("b", "blue", routeOf(EU, [], "blue")),
+      { kind: "everything", podName: "x", subset: undefined },
+    ];
+    expect(ownedBy("blue", EU, claims)).toEqual(["n1"]);
+    expect(ownedBy("green", EU, claims)).toEqual([]);
+    expect(plan(EU, claims).waits).toEqual([{ podName: "x", subset: undefined, cause: "unreported", clusters: ["eu"] }]);
+  });
+
+  it("not while the mesh does not see the connections of a pod, which the wait names, also of the owner's pods", () => {
+    const route = routeOf(EU, [], "blue");
+    const unseen = (podName: string, of: string): Claim => ({ ...claim(podName, of, route), hidesObjectsOnly: true }) as Claim;
+    expect(ownedBy("blue", EU, [claim("b", "blue", route), unseen("g", "green")])).toEqual([]);
+    expect(plan(EU, [unseen("b", "blue")]).waits).toEqual([
+      { podName: "b", subset: "blue", cause: "not-enforced", clusters: ["eu"] },
+    ]);
+  });
+
+  it("also if the cluster gets another name, since its server tells", () => {
+    const renamed: Spec = { owned: [divided("eu-1", ["eu:443"])], tables: new Map([["eu-1", tableOf("green", "green")]]) };
+    const claims = [claim("b", "blue", routeOf(EU, [], "blue"))];
+    expect(ownedIn("eu-1", "green", routeOf(renamed, claims, "green"))).toEqual(["n2"]);
+  });
+});
+
+describe("the routes of all pods", () => {
+  it("let no pod connect to the cluster's servers by itself", () => {
+    for (const of of SUBSETS) {
+      const { clusters } = routeOf(EU, [], of);
+      expect(mayReach({ subset: of, clusters }, "eu:443")).toBe(false);
+    }
+  });
+
+  it("keep the newest table while the namespaces of the cluster are not known, and during a pause", () => {
+    const moving = [claim("g", "green", { clusters: [whole("eu", "green")] })]; // so the newest table has fences
+    const last = snapshot(tableOf(), { version: 7, subset: "blue", ...routeOf(EU, moving, "blue") });
+    const unknown: Spec = { owned: EU.owned, tables: new Map() };
+    expect(ownedIn("eu", "blue", routeOf(unknown, [], "blue", [last]))).toEqual(["n1"]);
+    const edited: Spec = { ...EU, tables: new Map([["eu", tableOf("green", "blue")]]) };
+    const paused = plan(edited, [], { isPaused: true, snapshots: [last] });
+    expect(ownedIn("eu", "green", { clusterTables: paused.tablesOf("green") })).toEqual(["n2"]);
+  });
+
+  it("have no table for a cluster of which nobody knows a namespace, so that it is closed", () => {
+    const route = routeOf({ owned: EU.owned, tables: new Map() }, [], "blue");
+    expect(route.clusterTables).toBeUndefined();
+    expect(mayReach({ subset: "blue", clusters: route.clusters }, "eu:443")).toBe(false);
+  });
+});
+
+it("a cluster whose table only the pods keep loses it if there would be more tables than a proxy takes", () => {
+  const cluster = (name: string): ClusterRoute => ({
+    name,
+    servers: [`${name}.example:443`],
+    drainMs: 1,
+    owner: "",
+    upstream: { url: `https://${name}.example` },
+  });
+  const kept = cluster("a-kept");
+  const names = Array.from({ length: MAX_CLUSTER_TABLES }, (_, at) => `c-${at}`);
+  const inside = table([], { "ns-1": [] });
+  const facts = { isPaused: false, subsets: [""], claims: [] };
+  const pods = [snapshot(table([], {}), { clusters: [kept], clusterTables: new Map([[kept.name, inside]]) })];
+  const planOf = (specNames: readonly string[]) =>
+    planClusterTables({
+      ...facts,
+      clusters: [kept, ...specNames.map(cluster)],
+      bySpec: new Map(specNames.map((name) => [name, inside])),
+      snapshots: pods,
+    });
+  expect([...(planOf(names.slice(1)).tablesOf("")?.keys() ?? [])]).toContain("a-kept");
+  expect([...(planOf(names).tablesOf("")?.keys() ?? [])].sort()).toEqual(names.sort());
+});
+
+/** How the spec divides the cluster: whole, by a table, or with namespaces that nobody knows. */
+const DIVISION = fc.oneof(
+  fc.constantFrom(...SUBSETS).map((owner) => ({ kind: "whole" as const, owner })),
+  fc.tuple(fc.constantFrom(...SUBSETS), fc.constantFrom(...SUBSETS)).map((owners) => ({ kind: "table" as const, owners })),
+  fc.constant({ kind: "unknown" as const }),
+);
+type Division = typeof DIVISION extends fc.Arbitrary<infer T> ? T : never;
+
+function specOf(division: Division): Spec {
+  if (division.kind === "whole") return { owned: [whole("eu", division.owner)], tables: new Map() };
+  return { owned: EU.owned, tables: division.kind === "table" ? new Map([["eu", tableOf(...division.owners)]]) : new Map() };
+}
+
+interface Pod {
+  readonly name: string;
+  readonly subset: string;
+  enforced: Snapshot | undefined;
+  outstanding: Snapshot | undefined;
+  isKnown: boolean;
+}
+
+const EVENT = fc.oneof(
+  fc.record({ kind: fc.constant("edit" as const), division: DIVISION }),
+  fc.record({ kind: fc.constant("settle" as const) }),
+  fc.record({ kind: fc.constantFrom("send", "acknowledge", "send", "acknowledge", "register", "end" as const), pod: fc.nat(3) }),
+  fc.record({ kind: fc.constantFrom("send", "acknowledge" as const), pod: fc.nat(3) }),
+  fc.record({ kind: fc.constant("start" as const), subset: fc.constantFrom(...SUBSETS) }),
+  fc.record({ kind: fc.constant("failover" as const) }),
+);
+
+function createWorld() {
+  let spec = specOf({ kind: "table", owners: ["", ""] });
+  let pods: Pod[] = [];
+  let count = 0;
+  const claims = (): Claim[] =>
+    pods.flatMap(({ name, subset: of, enforced, outstanding, isKnown }): Claim[] => {
+      if (!isKnown) return [{ kind: "everything", podName: name, subset: undefined }];
+      const sent = outstanding === undefined ? [] : [claim(name, of, outstanding, false)];
+      return enforced === undefined ? sent : [claim(name, of, enforced), ...sent];
+    });
+  const known = () => pods.flatMap(({ isKnown, enforced, outstanding }) => (isKnown ? [enforced, outstanding] : [])).filter((each) => each !== undefined); // biome-ignore format: one expression
+  const send = (pod: Pod) => {
+    if (!pod.isKnown || pod.outstanding !== undefined) return;
+    const route = routeOf(spec, claims(), pod.subset, known());
+    pod.outstanding = snapshot(tableOf(), { version: ++count, subset: pod.subset, ...route });
+  };
+  const acknowledge = (pod: Pod) => {
+    if (!pod.isKnown || pod.outstanding === undefined) return;
+    pod.enforced = pod.outstanding;
+    pod.outstanding = undefined;
+  };
+  const settle = () => {
+    for (const pod of pods) pod.isKnown = true;
+    for (let round = 0; round < 5; round++) {
+      for (const pod of pods) acknowledge(pod);
+      for (const pod of pods) send(pod);
+    }
+    for (const pod of pods) acknowledge(pod);
+  };
+  return {
+    get pods() {
+      return pods;
+    },
+    get spec() {
+      return spec;
+    },
+    settle,
+    step(event: typeof EVENT extends fc.Arbitrary<infer T> ? T : never) {
+      if (event.kind === "edit") spec = specOf(event.division);
+      else if (event.kind === "settle") settle();
+      else if (event.kind === "failover") for (const pod of pods) pod.isKnown = false;
+      else if (event.kind === "start") {
+        if (pods.length < 4) pods.push({ name: `pod-${count++}`, subset: event.subset, enforced: undefined, outstanding: undefined, isKnown: true }); // biome-ignore format: one statement
+      } else {
+        const pod = pods[event.pod];
+        if (pod === undefined) return;
+        if (event.kind === "send") send(pod);
+        else if (event.kind === "acknowledge") acknowledge(pod);
+        else if (event.kind === "register") pod.isKnown = true;
+        else pods = pods.filter((each) => each !== pod);
+      }
+    },
+  };
+}
+
+const routesOf = ({ enforced, outstanding }: Pod) => [enforced, outstanding].filter((each) => each !== undefined);
+/** Through the proxy, or by itself. */
+const mayWrite = (pod: Pod, namespace: string) =>
+  routesOf(pod).some(
+    (route) =>
+      mayReach({ subset: pod.subset, clusters: route.clusters }, "eu:443") ||
+      ownedIn("eu", pod.subset, route).includes(namespace),
+  );
+
+it("no namespace of a cluster has two writers, however its division changes, and each ends with its owner", () => {
+  fc.assert(
+    fc.property(fc.array(EVENT, { maxLength: 40, size: "max" }), (events) => {
+      const world = createWorld();
+      for (const of of ["blue", "green"]) world.step({ kind: "start", subset: of });
+      world.settle();
+      for (const event of events) {
+        world.step(event);
+        for (const namespace of NAMESPACES) {
+          const writers = new Set(world.pods.filter((pod) => mayWrite(pod, namespace)).map((pod) => pod.subset));
+          expect(writers.size).toBeLessThanOrEqual(1);
+        }
+      }
+      world.settle();
+      const { owned, tables } = world.spec;
+      for (const pod of world.pods) {
+        const [cluster] = owned;
+        if (cluster?.upstream === undefined)
+          expect(mayReach({ subset: pod.subset, clusters: pod.enforced?.clusters }, "eu:443")).toBe(
+            cluster?.owner === pod.subset,
+          );
+        else if (tables.size > 0)
+          expect(ownedIn("eu", pod.subset, pod.enforced ?? {})).toEqual(ownedIn("eu", pod.subset, { clusterTables: tables }));
+      }
+    }),
+    { numRuns: 300 },
+  );
+});

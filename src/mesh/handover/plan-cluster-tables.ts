@@ -1,0 +1,138 @@
+// The handover of namespaces inside other clusters, whose requests the proxies serve: that of plan-fences.ts, once for each cluster. A
+// pure function. Invariant: a subset gets a namespace there only when no pod of another subset may send writes to it, by a table or by
+// a connection of its own to the cluster's servers. A pod whose proxy does not see its connections may write everything.
+import { MAX_CLUSTER_TABLES } from "../contract/cluster-tables.ts";
+import { type ClusterRoute, clusterAt, mayReach } from "../ownership/clusters.ts";
+import type { ClusterTables, Snapshot } from "../ownership/snapshot.ts";
+import type { RouteTable } from "../ownership/table.ts";
+import type { Claim, ClaimOfTable } from "./claims.ts";
+import { pauseAt, withoutFences } from "./paused.ts";
+import type { ClusterWait } from "./plan-clusters.ts";
+import { planFences, withFences } from "./plan-fences.ts";
+
+export interface ClusterTablesPlan {
+  /** The clusters as all pods get them: no pod may connect to their servers by itself. */
+  readonly clusters: readonly ClusterRoute[];
+  /** The owners, without fences. */
+  readonly desired: ClusterTables;
+  /** The tables of the pods of a subset. */
+  tablesOf(subset: string): ClusterTables | undefined;
+  readonly waits: readonly ClusterWait[];
+}
+
+interface ClusterTablesFacts {
+  /** Those with an upstream. */
+  readonly clusters: readonly ClusterRoute[];
+  /** By the spec. A cluster without a table keeps the newest one that a pod has, since its namespaces are not known. */
+  readonly bySpec: ClusterTables;
+  readonly isPaused: boolean;
+  readonly subsets: readonly string[];
+  readonly claims: readonly Claim[];
+  /** Of the app's pods. */
+  readonly snapshots: readonly Snapshot[];
+}
+
+export function planClusterTables({ clusters, subsets, claims, ...facts }: ClusterTablesFacts): ClusterTablesPlan {
+  const tables = clusters.flatMap((cluster) => {
+    const table = desiredTable(cluster, subsets, facts);
+    return table === undefined ? [] : [[cluster.name, table] as const];
+  });
+  // A proxy refuses routes with more tables. Those of the spec come before those that the pods keep.
+  const rank = ([name]: (typeof tables)[number]) => (facts.bySpec.has(name) ? 0 : 1);
+  const desired = new Map(tables.sort((a, b) => rank(a) - rank(b)).slice(0, MAX_CLUSTER_TABLES));
+  const waits: ClusterWait[] = [];
+  const fencesOf = new Map(
+    clusters.flatMap((cluster) => {
+      const table = desired.get(cluster.name);
+      waits.push(...claims.filter(isUnseen).map((claim) => waitFor(claim, "not-enforced", cluster)));
+      if (table === undefined) return [];
+      const { claims: claimsInside, causes } = claimsOn(cluster, claims);
+      const fences = planFences(table, subsets, claimsInside);
+      const named = new Set<string>();
+      for (const wait of fences.waits) {
+        const cause = causes.get(wait.podName) ?? wait.cause;
+        const key = `${wait.podName} ${cause}`;
+        // A pod may be waited for twice: for namespaces, and for resources that move as a whole.
+        if (cause !== "not-enforced" && !named.has(key)) waits.push(waitFor(wait, cause, cluster));
+        named.add(key);
+      }
+      return [[cluster.name, fences] as const];
+    }),
+  );
+  return {
+    clusters: clusters.map((cluster) => ({ ...cluster, isFenced: true })),
+    desired,
+    tablesOf: (subset) =>
+      desired.size === 0
+        ? undefined
+        : new Map([...fencesOf].map(([name, fences]) => [name, withFences(desired.get(name) ?? NOTHING, fences, subset)])),
+    waits,
+  };
+}
+
+const NOTHING: RouteTable = { rules: [], classes: [], classOf: new Map(), sharedResources: [], fenced: new Set() };
+
+function desiredTable(
+  cluster: ClusterRoute,
+  subsets: readonly string[],
+  { bySpec, isPaused, snapshots }: Pick<ClusterTablesFacts, "bySpec" | "isPaused" | "snapshots">,
+): RouteTable | undefined {
+  const spec = bySpec.get(cluster.name);
+  if (spec !== undefined && !isPaused) return spec;
+  const inForce = newestTable(cluster, snapshots);
+  return spec === undefined ? inForce : pauseAt(spec, inForce, subsets).desired;
+}
+
+/** The owners inside the cluster by the newest routes that have them. */
+function newestTable(cluster: ClusterRoute, snapshots: readonly Snapshot[]): RouteTable | undefined {
+  const [newest] = snapshots
+    .flatMap((snapshot) => {
+      const table = tableFor(cluster, snapshot);
+      return table === undefined ? [] : [{ version: snapshot.version, table }];
+    })
+    .sort((a, b) => b.version - a.version);
+  return newest && withoutFences(newest.table);
+}
+
+/** The table of the cluster, which may have had another name. */
+function tableFor(
+  { servers }: ClusterRoute,
+  { clusters, clusterTables }: Pick<Snapshot, "clusters" | "clusterTables">,
+): RouteTable | undefined {
+  const [name] = servers.flatMap((server) => clusterAt({ clusters }, server)?.name ?? []);
+  return name === undefined ? undefined : clusterTables?.get(name);
+}
+
+/** True for a pod whose connections the mesh does not limit. */
+function isUnseen(claim: Claim): boolean {
+  return claim.kind === "table" && claim.hidesObjectsOnly === true;
+}
+
+/** What each pod may write in the cluster, and why it may write everything. */
+function claimsOn(cluster: ClusterRoute, claims: readonly Claim[]) {
+  const causes = new Map<string, ClusterWait["cause"]>();
+  const reaches = ({ subset, clusters }: ClaimOfTable) =>
+    clusters !== undefined && cluster.servers.some((server) => mayReach({ subset, clusters }, server));
+  // Routes that open the cluster are newer than each grant inside it: the app had no rule about it for a time.
+  const isOpened = claims.some((claim) => isUnseen(claim) || (claim.kind === "table" && reaches(claim)));
+  const claimsInside = claims.flatMap((claim): Claim[] => {
+    if (claim.kind === "everything") return [claim];
+    const { podName, subset, isGone } = claim;
+    const isSeen = claim.clusters !== undefined && !isUnseen(claim);
+    if (!isSeen || reaches(claim)) {
+      if (isGone === undefined) causes.set(podName, isSeen ? "holds" : "not-enforced");
+      return [{ kind: "everything", podName, subset, ...(isGone && { isGone }) }];
+    }
+    const table = tableFor(cluster, claim);
+    return table === undefined ? [] : [{ ...claim, table, enforced: claim.enforced && !isOpened }];
+  });
+  return { claims: claimsInside, causes };
+}
+
+function waitFor(
+  { podName, subset }: Pick<ClusterWait, "podName" | "subset">,
+  cause: ClusterWait["cause"],
+  { name }: ClusterRoute,
+): ClusterWait {
+  return { podName, subset, cause, clusters: [name] };
+}

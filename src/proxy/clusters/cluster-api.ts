@@ -1,0 +1,70 @@
+// The API server of another cluster. Invariants: no byte of a write goes there unless the API server at home accepts this pod. If nobody
+// knows whether a write has arrived, it counts as in flight for as long as that API server may work on it.
+import { isMeshError } from "../../base/errors.ts";
+import { Registry } from "../../base/metrics.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
+import { StatusError } from "../../kube/status.ts";
+import { type ClusterRoute, type ClusterUpstream, PROOF_MS } from "../../mesh/ownership/clusters.ts";
+import { isAct } from "../../mesh/ownership/decide.ts";
+import { governingPlace } from "../../mesh/ownership/snapshot.ts";
+import { type ApiServer, type ApiServerOptions, createApiServer, DEFAULT_TIMEOUTS } from "../api-server/api-server.ts";
+import { fixedTrust } from "../api-server/connector.ts";
+import type { Call, Handler } from "../call/call.ts";
+import type { HomeProof } from "../home/home-proof.ts";
+import type { ClusterReach } from "../observe/cluster-reach.ts";
+import type { Session } from "../session/session.ts";
+
+export interface ClusterApiDeps extends Pick<ProcessContext, "clock" | "log"> {
+  readonly session: Pick<Session, "beginWrite">;
+  readonly home: Pick<HomeProof, "leftMs">;
+  readonly reach: ClusterReach;
+  readonly upstream?: Pick<ApiServerOptions, "timeouts" | "liveness"> | undefined;
+}
+
+export type Upstreamed = Pick<ClusterRoute, "name" | "drainMs"> & { readonly upstream: ClusterUpstream };
+
+export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: ClusterApiDeps): ApiServer {
+  const { session, home, reach, clock } = deps;
+  const { timeouts = DEFAULT_TIMEOUTS } = deps.upstream ?? {};
+  const api = createApiServer({
+    ...deps,
+    ...deps.upstream,
+    registry: new Registry(), // its series would have the names of those at home
+    apiServer: upstream.url,
+    trust: fixedTrust(upstream.ca, upstream.serverName),
+    timeouts: { ...timeouts, abandonedMs: drainMs },
+    mayWrite: () => (home.leftMs() > 0 ? undefined : unproven(name)),
+  });
+  const keepInFlight = (call: Call) => {
+    const { info } = call;
+    if (info.kind !== "resource" || !isAct(info)) return;
+    const isInOnePlace = info.namespace !== "" || info.verb !== "deletecollection";
+    const done = isInOnePlace
+      ? session.beginWrite(governingPlace(info.group, info.resource, info), info)
+      : session.beginWrite(info.namespace);
+    clock.after(drainMs, done);
+  };
+  const send: Handler = async (call) => {
+    try {
+      const reply = await api.send(call);
+      reach.note(name, undefined);
+      return reply;
+    } catch (error) {
+      if (isMeshError(error, "UPSTREAM_UNREACHABLE")) reach.note(name, error.message);
+      else if (mayHaveArrived(error)) keepInFlight(call);
+      throw error;
+    }
+  };
+  return { ...api, send };
+}
+
+function mayHaveArrived(error: unknown): boolean {
+  return ["UPSTREAM_BROKEN", "UPSTREAM_TIMEOUT", "ABORTED", "REQUEST_BODY_BROKEN"].some((code) => isMeshError(error, code));
+}
+
+function unproven(cluster: string): StatusError {
+  const why = `the API server at home has not accepted this pod for ${PROOF_MS / 1_000} s, so it may have been removed`;
+  return new StatusError("ServiceUnavailable", `ctrlmesh: cluster ${JSON.stringify(cluster)} is closed for writes: ${why}`, {
+    retryAfterSeconds: 1,
+  });
+}

@@ -1,0 +1,374 @@
+// Requests to other clusters through the proxy, between its routes and two scripted API servers: what reaches a cluster, what is
+// refused, and which writes keep routes from being acknowledged.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemRandom } from "../../../src/base/clock.ts";
+import { silentLogger } from "../../../src/base/log.ts";
+import { Registry } from "../../../src/base/metrics.ts";
+import type { ClusterRoute } from "../../../src/mesh/ownership/clusters.ts";
+import type { Snapshot } from "../../../src/mesh/ownership/snapshot.ts";
+import type { RouteTable } from "../../../src/mesh/ownership/table.ts";
+import { type CallRecord, createRecord, type RawCall } from "../../../src/proxy/call/call.ts";
+import { createClusters } from "../../../src/proxy/clusters/create-clusters.ts";
+import { createStreamMetrics } from "../../../src/proxy/filter/stream-metrics.ts";
+import { asSource, readBody } from "../../../src/proxy/http/byte-stream.ts";
+import { CallAbort } from "../../../src/proxy/http/call-signal.ts";
+import type { Reply } from "../../../src/proxy/http/handler.ts";
+import { createAccessLog } from "../../../src/proxy/observe/access-log.ts";
+import { createClusterReach } from "../../../src/proxy/observe/cluster-reach.ts";
+import { createProxyMetrics } from "../../../src/proxy/observe/metrics.ts";
+import { createLockGate } from "../../../src/proxy/outbound/election/lock-gate.ts";
+import { createPlanLog } from "../../../src/proxy/outbound/lists/plan-log.ts";
+import { createPolicies } from "../../../src/proxy/policies/policies.ts";
+import { createPolicyMetrics } from "../../../src/proxy/policies/policy-metrics.ts";
+import { createEnforcers } from "../../../src/proxy/session/cluster-enforcers.ts";
+import { NO_MEMORY } from "../../../src/proxy/session/memory.ts";
+import type { ManagerSession } from "../../../src/proxy/session/session.ts";
+import { eventually } from "../../support/eventually.ts";
+import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+import { snapshot, subset, table } from "../../support/route-table.ts";
+
+const DRAIN_MS = 5_000;
+/** More bytes than the kernel holds for a connection whose peer does not read. */
+const LARGER_THAN_SOCKETS = 32 * 1024 * 1024;
+const OWN: RouteTable = table([subset("blue")], { own: [0], theirs: [] });
+
+let api: FakeApi;
+let provenMs: number;
+const reports: unknown[] = [];
+
+function setup(more: { readonly seesEgress?: boolean } = {}) {
+  const clock = createFakeClock();
+  const log = silentLogger();
+  const enforcers = createEnforcers();
+  const session = Object.assign(Object.create(enforcers), {
+    memory: NO_MEMORY,
+    report: () => undefined,
+    onChange: enforcers.onChange,
+    inside: enforcers.inside,
+  }) as ManagerSession;
+  const registry = new Registry();
+  const clusters = createClusters({
+    session,
+    registry,
+    home: more.seesEgress === false ? undefined : { leftMs: () => provenMs },
+    reach: createClusterReach({ session, clock, report: (seen) => reports.push(seen) }),
+    clock,
+    random: systemRandom,
+    log,
+    metrics: createProxyMetrics(registry),
+    streamMetrics: createStreamMetrics(registry),
+    policies: createPolicies({
+      clock,
+      random: systemRandom,
+      log,
+      metrics: createPolicyMetrics(registry),
+      managerAwayMs: () => 0,
+    }),
+    plans: createPlanLog(clock),
+    gate: createLockGate(clock, NO_MEMORY.lock),
+    accessLog: createAccessLog({ share: 0, random: systemRandom, log }),
+    podName: "pod",
+  });
+  const atHome: string[] = [];
+  const handler = clusters.around(async (call) => {
+    atHome.push(call.target);
+    return { status: 200, headers: {}, body: null };
+  });
+  const send = (method: string, target: string, options: { readonly body?: string; readonly upgrade?: string } = {}) => {
+    const signal = new CallAbort();
+    const headers = { authorization: "Bearer of-eu", ...(options.body && { "content-type": "application/json" }) };
+    const body = options.body === undefined ? null : asSource(Buffer.from(options.body));
+    const upgrade = options.upgrade === undefined ? {} : { upgrade: options.upgrade };
+    const call: RawCall & { record: CallRecord } = { method, target, headers, body, signal, record: createRecord(), ...upgrade };
+    return { reply: handler(call), signal };
+  };
+  return { clusters, enforcers, clock, send, atHome, registry };
+}
+type World = ReturnType<typeof setup>;
+
+const cluster = (): ClusterRoute => ({
+  name: "eu",
+  servers: [new URL(api.url).host],
+  drainMs: DRAIN_MS,
+  owner: "",
+  isFenced: true,
+  upstream: { url: `${api.url}/k8s/clusters/c-1`, ca: api.ca.certPem, serverName: "localhost" },
+});
+const enforce = ({ enforcers }: World, of: RouteTable | undefined, more: Partial<Snapshot> = {}, version = 1) =>
+  enforcers.enforce(
+    snapshot(table([], {}), {
+      subset: "blue",
+      version,
+      digest: `digest-${version}`,
+      clusters: [cluster()],
+      ...(of && { clusterTables: new Map([["eu", of]]) }),
+      ...more,
+    }),
+  );
+
+async function textOf(reply: Reply): Promise<string> {
+  const { body } = reply;
+  if (body === null) return "";
+  return Buffer.from(body instanceof Uint8Array ? body : await readBody(body, 1_000_000)).toString();
+}
+const answerOf = async (asked: { readonly reply: Promise<Reply> }) => {
+  const reply = await asked.reply;
+  return [reply.status, await textOf(reply)] as const;
+};
+
+const CONFIG_MAPS = "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/configmaps";
+const THEIRS = "/_ctrlmesh/clusters/eu/api/v1/namespaces/theirs/configmaps";
+
+/** As an API server answers discovery and everything else. */
+function answer(req: IncomingMessage, res: ServerResponse): void {
+  req.resume();
+  const resources = [{ name: "configmaps", namespaced: true, kind: "ConfigMap", verbs: ["list"] }];
+  if (req.url?.endsWith("/api/v1")) answerJson(res, 200, { kind: "APIResourceList", groupVersion: "v1", resources });
+  else answerJson(res, 200, { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "c", namespace: "own" } });
+}
+
+beforeEach(async () => {
+  provenMs = 8_000;
+  reports.length = 0;
+  api = await startFakeApi(answer);
+});
+afterEach(() => api.close());
+
+describe("a request to another cluster", () => {
+  it("reaches its API server behind the prefix of the URL, with the caller's token, and not the one at home", async () => {
+    const world = setup();
+    enforce(world, OWN);
+    expect((await answerOf(world.send("GET", `${CONFIG_MAPS}/c`)))[0]).toBe(200);
+    expect(api.seen).toMatchObject([
+      { url: "/k8s/clusters/c-1/api/v1/namespaces/own/configmaps/c", headers: { authorization: "Bearer of-eu" } },
+    ]);
+    expect((await answerOf(world.send("GET", "/api/v1/pods")))[0]).toBe(200);
+    expect(world.atHome).toEqual(["/api/v1/pods"]);
+    world.clusters.stop();
+  });
+
+  it("is refused in a namespace of another subset", async () => {
+    const world = setup();
+    enforce(world, OWN);
+    const [code, text] = await answerOf(world.send("POST", THEIRS, { body: "{}" }));
+    expect([code, JSON.parse(text).reason]).toEqual([403, "Forbidden"]);
+    expect(api.seen).toEqual([]);
+    world.clusters.stop();
+  });
+
+  it.each([
+    ["/_ctrlmesh/clusters/us/api", 404, "is not one that the app of this pod divides"],
+    ["/_ctrlmesh/clusters/", 404, "serves only /_ctrlmesh/clusters/NAME/"],
+    ["/_ctrlmesh/clusters/EU/api", 404, "serves only"],
+    ["/_ctrlmesh/clusters/e%75/api", 404, "serves only"],
+    ["/_ctrlmesh/clusters/../api", 404, "serves only"],
+    ["/_ctrlmesh/clusters/eu/../us/api", 400, "path"],
+    ["/_ctrlmesh/", 404, "serves only"],
+  ])("under %s is answered with %i", async (path, code, why) => {
+    const world = setup();
+    enforce(world, OWN);
+    const [got, text] = await answerOf(world.send("GET", path));
+    expect([got, JSON.parse(text).message]).toEqual([code, expect.stringContaining(why)]);
+    expect([api.seen, world.atHome]).toEqual([[], []]);
+    world.clusters.stop();
+  });
+
+  it("is answered with 503 and the reason before the first routes, and while no rule of the app is about clusters", async () => {
+    const world = setup();
+    expect(await answerOf(world.send("GET", CONFIG_MAPS))).toEqual([503, expect.stringContaining("this pod has no routes yet")]);
+    enforce(world, undefined, { clusters: undefined });
+    expect(await answerOf(world.send("GET", CONFIG_MAPS))).toEqual([503, expect.stringContaining("no rule of this pod's app")]);
+    world.clusters.stop();
+  });
+
+  it("is answered with 503 while nobody knows the namespaces, and without egress; with 404 if only tunnels lead there", async () => {
+    const world = setup();
+    enforce(world, undefined);
+    const [code, text] = await answerOf(world.send("GET", CONFIG_MAPS));
+    expect([code, text]).toEqual([503, expect.stringContaining("the manager has not listed its namespaces")]);
+    enforce(world, undefined, { clusters: [{ ...cluster(), upstream: undefined }] }, 2);
+    expect(await answerOf(world.send("GET", CONFIG_MAPS))).toEqual([404, expect.stringContaining("interception Tunnel")]);
+    enforce(world, undefined, { clusters: [{ ...cluster(), upstream: undefined, isOpen: true }] }, 3);
+    expect(await answerOf(world.send("GET", CONFIG_MAPS))).toEqual([404, expect.stringContaining("interception None")]);
+    const blind = setup({ seesEgress: false });
+    enforce(blind, OWN);
+    expect(await answerOf(blind.send("GET", CONFIG_MAPS))).toEqual([503, expect.stringContaining("ctrlmesh.kruise.io/egress")]);
+  });
+
+  it.each([
+    ["GET", "/_ctrlmesh/clusters/eu/clusters/root:shop/api/v1/configmaps"],
+    ["POST", "/_ctrlmesh/clusters/eu/clusters/root:shop/apis/apps/v1/namespaces/theirs/deployments"],
+    ["DELETE", "/_ctrlmesh/clusters/eu/k8s/theirs"],
+  ])("for the API of a further cluster behind its server is refused: %s %s", async (method, target) => {
+    const world = setup();
+    enforce(world, OWN);
+    expect(await answerOf(world.send(method, target))).toEqual([405, expect.stringContaining("begin with /api or /apis")]);
+    expect(api.seen).toEqual([]);
+    world.clusters.stop();
+  });
+
+  it.each(["/version", "/openapi/v3/apis/apps/v1", "/apis", "/"])("for no resource is sent as it is: %s", async (path) => {
+    const world = setup();
+    enforce(world, OWN);
+    expect((await answerOf(world.send("GET", `/_ctrlmesh/clusters/eu${path}`)))[0]).toBe(200);
+    expect(api.seen).toMatchObject([{ url: `/k8s/clusters/c-1${path}` }]);
+    world.clusters.stop();
+  });
+
+  it.each([
+    ["POST", "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/pods/p/exec?command=sh", undefined],
+    ["GET", "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/pods/p/proxy/", undefined],
+    ["GET", "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/pods/p/portforward", "websocket"],
+  ])("that would become a tunnel is refused: %s %s", async (method, target, upgrade) => {
+    const world = setup();
+    enforce(world, OWN);
+    expect((await answerOf(world.send(method, target, upgrade === undefined ? {} : { upgrade })))[0]).toBe(405);
+    expect(api.seen).toEqual([]);
+    world.clusters.stop();
+  });
+});
+
+describe("while the API server at home does not accept the pod", () => {
+  it("no write reaches the cluster, also none that waits for a connection; reads do", async () => {
+    const world = setup();
+    enforce(world, OWN);
+    const waiting = world.send("POST", CONFIG_MAPS, { body: "{}" });
+    provenMs = 0; // the connection is not made yet
+    expect(await answerOf(waiting)).toEqual([503, expect.stringContaining("the API server at home has not accepted this pod")]);
+    expect((await answerOf(world.send("DELETE", `${CONFIG_MAPS}/c`)))[0]).toBe(503);
+    expect((await answerOf(world.send("GET", `${CONFIG_MAPS}/c`)))[0]).toBe(200);
+    expect(api.seen.map(({ method }) => method)).toEqual(["GET"]);
+    provenMs = 1;
+    expect((await answerOf(world.send("POST", CONFIG_MAPS, { body: "{}" })))[0]).toBe(200);
+    world.clusters.stop();
+  });
+
+  it("a write whose bytes the cluster has not taken yet is cut within a second, and counts for drainSeconds", async () => {
+    const world = setup();
+    let takeTheRest = () => {};
+    let isWhole = false;
+    api.script = (req, res) => {
+      if (req.method === "GET") return answer(req, res);
+      req
+        .on("error", () => undefined)
+        .on("end", () => {
+          isWhole = true;
+          answerJson(res, 200, {});
+        });
+      takeTheRest = () => void req.resume(); // until then the connection is full
+    };
+    enforce(world, OWN);
+    const write = world.send("POST", CONFIG_MAPS, { body: "x".repeat(LARGER_THAN_SOCKETS) });
+    await eventually(() => api.seen.some(({ method }) => method === "POST"));
+    provenMs = 0;
+    await world.clock.advance(1_000);
+    takeTheRest();
+    expect((await answerOf(write))[0]).toBe(503);
+    await eventually(() => api.open === 0);
+    expect(isWhole).toBe(false);
+    expect(world.enforcers.isQuiet).toBe(false);
+    await world.clock.advance(DRAIN_MS);
+    expect(world.enforcers.isQuiet).toBe(true);
+    world.clusters.stop();
+  });
+});
+
+describe("routes that take a namespace away are not acknowledged", () => {
+  const lost = table([subset("green")], { own: [0], theirs: [] });
+  const drained = (world: World) => {
+    let isDrained = false;
+    world.enforcers.whenDrained(() => {
+      isDrained = true;
+    });
+    return () => isDrained;
+  };
+
+  it("while a write there has no answer", async () => {
+    const world = setup();
+    let finish = () => {};
+    api.script = (req, res) => {
+      if (req.method === "GET") return answer(req, res);
+      finish = () => answerJson(res, 200, {});
+    };
+    enforce(world, OWN);
+    const write = world.send("PUT", `${CONFIG_MAPS}/c`, { body: "{}" });
+    await eventually(() => api.seen.some(({ method }) => method === "PUT"));
+    enforce(world, lost, {}, 2);
+    const isDrained = drained(world);
+    expect(isDrained()).toBe(false);
+    finish();
+    expect((await write.reply).status).toBe(200);
+    expect(isDrained()).toBe(true);
+    world.clusters.stop();
+  });
+
+  it("for drainSeconds after a write of which nobody knows whether it arrived", async () => {
+    const world = setup();
+    api.script = (req, res) => (req.method === "GET" ? answer(req, res) : res.destroy());
+    enforce(world, OWN);
+    expect((await answerOf(world.send("PUT", `${CONFIG_MAPS}/c`, { body: "{}" })))[0]).toBe(503);
+    enforce(world, lost, {}, 2);
+    const isDrained = drained(world);
+    await world.clock.advance(DRAIN_MS - 1);
+    expect(isDrained()).toBe(false);
+    await world.clock.advance(1);
+    expect(isDrained()).toBe(true);
+    world.clusters.stop();
+  });
+
+  it("also if the cluster is divided no more; and the broken write of an own namespace delays nothing else", async () => {
+    const world = setup();
+    api.script = (req, res) => (req.method === "GET" ? answer(req, res) : res.destroy());
+    enforce(world, OWN);
+    await answerOf(world.send("PUT", `${CONFIG_MAPS}/c`, { body: "{}" }));
+    enforce(world, table([subset("blue")], { own: [0], theirs: [0] }), {}, 2);
+    expect(drained(world)()).toBe(true);
+    enforce(world, undefined, { clusters: [] }, 3);
+    const isDrained = drained(world);
+    expect(isDrained()).toBe(false);
+    await world.clock.advance(DRAIN_MS);
+    expect(isDrained()).toBe(true);
+  });
+});
+
+it("requests are counted for each cluster that is served", async () => {
+  const world = setup();
+  enforce(world, OWN);
+  await answerOf(world.send("GET", `${CONFIG_MAPS}/c`));
+  await answerOf(world.send("POST", THEIRS, { body: "{}" }));
+  const counted = async () => (await world.registry.metrics()).match(/^ctrlmesh_proxy_cluster_requests_total.*/gm);
+  expect(await counted()).toEqual([
+    'ctrlmesh_proxy_cluster_requests_total{cluster="eu",code="200"} 1',
+    'ctrlmesh_proxy_cluster_requests_total{cluster="eu",code="403"} 1',
+  ]);
+  enforce(world, undefined, { clusters: [] }, 2);
+  expect(await counted()).toBeNull();
+});
+
+describe("a cluster that fails", () => {
+  it("with a certificate of another CA gets no request, and is reported after 5 s", async () => {
+    const world = setup();
+    enforce(world, OWN);
+    api.rotateCa();
+    expect((await answerOf(world.send("GET", `${CONFIG_MAPS}/c`)))[0]).toBe(503);
+    await world.clock.advance(5_000);
+    expect((await answerOf(world.send("GET", `${CONFIG_MAPS}/c`)))[0]).toBe(503);
+    expect(api.seen).toEqual([]);
+    expect(reports).toEqual([{ unreachable: [{ cluster: "eu", reason: expect.stringContaining("connecting") }] }]);
+    world.clusters.stop();
+  });
+
+  it("is served anew at once when its URL or CA changes, without its old connections", async () => {
+    const world = setup();
+    enforce(world, OWN);
+    expect((await answerOf(world.send("GET", `${CONFIG_MAPS}/c`)))[0]).toBe(200);
+    api.rotateCa();
+    enforce(world, OWN, {}, 2);
+    await eventually(() => api.open === 0);
+    expect((await answerOf(world.send("GET", `${CONFIG_MAPS}/c`)))[0]).toBe(200);
+    enforce(world, undefined, { clusters: [] }, 3);
+    await eventually(() => api.open === 0);
+  });
+});

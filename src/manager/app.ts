@@ -24,6 +24,8 @@ import { createApps, type Source } from "./apps/app.ts";
 import { createCompiler } from "./apps/compile/compiler.ts";
 import { createExpressionMatcher } from "./apps/compile/expression-matcher.ts";
 import { createPublishedPlans } from "./apps/published-plans.ts";
+import { addClusterNamespacesController } from "./cluster-namespaces/add.ts";
+import { createWatchedClusters } from "./cluster-namespaces/watched-clusters.ts";
 import { addClustersController } from "./clusters/add.ts";
 import { createKnownClusters } from "./clusters/known-clusters.ts";
 import type { ManagerConfig } from "./config.ts";
@@ -135,6 +137,7 @@ async function createBase(config: ManagerConfig) {
   const metrics = createControllerMetrics(metricsRegistry);
   const decisions = createKnownDecisions();
   const clusters = createKnownClusters(informers, decisions);
+  const watched = createWatchedClusters({ userAgent, clock, random, log });
   const compile = createCompiler({ matchExpressions: createExpressionMatcher(), clock });
   return {
     config,
@@ -147,6 +150,7 @@ async function createBase(config: ManagerConfig) {
     apps,
     clusters,
     decisions,
+    watched,
     compile,
     registry,
     observed,
@@ -264,12 +268,13 @@ function createControllers(
     addPoliciesController({ ...base, pods, events }),
     addPeersController({ ...base, pods }),
     addClustersController({ ...base, plans }),
+    addClusterNamespacesController(base),
     addProfilesController({ ...base, events }),
     addPlacementsController({ ...base, events, plans }),
     addDecisionsController({ ...base, events }),
     addSlicesController({ ...base, events, plans, isOn: config.ownershipSlices }),
   ];
-  return { states, all: [...apps, ...others, states, ...trust, ...configurations] };
+  return { states, all: [base.watched.runnable, ...apps, ...others, states, ...trust, ...configurations] };
 }
 
 function addressesOf({ grpcListen, healthListen, webhookListen }: ManagerConfig, { snapshots, health, webhooks }: Servers) {

@@ -1,5 +1,6 @@
 // One replica of the manager in the model: its real parts, without gRPC and without a queue: the script says when it looks. It sees
 // the cluster through stores of its own, which may lag. Invariant: as add.ts has it, a pod that is gone is forgotten.
+
 import type { VirtualApp } from "../../src/api/virtual-app.ts";
 import type { Clock } from "../../src/base/clock.ts";
 import { isMeshError } from "../../src/base/errors.ts";
@@ -19,6 +20,7 @@ import { serveProxyStream } from "../../src/manager/server/proxy-stream.ts";
 import { createRegistrationTables } from "../../src/manager/server/registration-tables.ts";
 import { createStore, type WritableStore } from "../../src/runtime/store.ts";
 import { compileHere } from "../support/compile.ts";
+import { NO_CLUSTERS } from "../support/no-clusters.ts";
 import { appsIn } from "../support/source-apps.ts";
 import { createFamilySource } from "./mesh-family.ts";
 import { ModelStream } from "./mesh-stream.ts";
@@ -76,7 +78,7 @@ export function createModelManager({ epoch, cluster, client, clock, onEvent }: M
     past,
     namespaces,
     registry,
-    clusters: { routes: () => [] },
+    ...NO_CLUSTERS,
     services: { list: () => undefined, forget: () => undefined },
     replicaSets: { list: () => undefined, forget: () => undefined },
     labels: createLabelStates(new Map()),

@@ -88,6 +88,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   CtrlmeshClusterNotEnforced: [
     fires("a pod goes around the mesh", [condition(CLUSTER, "Enforced", "False", "PodsNotEnforcing")], "10m", CLUSTER),
     fires("a cluster has two names", [condition(CLUSTER, "Identified", "False", "AlreadyKnown")], "10m", CLUSTER),
+    fires("nobody knows its namespaces", [condition(CLUSTER, "NamespacesWatched", "False", "Forbidden")], "10m", CLUSTER),
     silent("no app divides it", [condition(CLUSTER, "Enforced", "Unknown", "NotDivided")], "11m"),
     silent("it has one writer", [condition(CLUSTER, "Enforced", "True", "OneOwner")], "11m"),
   ],

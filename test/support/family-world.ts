@@ -1,5 +1,6 @@
 // A root with one pod for each shard, the manager's two controllers that write the statuses of its family, and proxies that acknowledge
 // when the test says so. It counts the status patches. The watches are never late.
+
 import { ROUTES_FINALIZER } from "../../src/api/app-status.ts";
 import { INJECTED_LABEL } from "../../src/api/injected-pod.ts";
 import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
@@ -20,6 +21,7 @@ import { createStore } from "../../src/runtime/store.ts";
 import { compileHere } from "./compile.ts";
 import { createFakeClock } from "./fake-clock.ts";
 import { createFakeKubeClient } from "./fake-kube-client.ts";
+import { NO_CLUSTERS } from "./no-clusters.ts";
 import { noEvictor } from "./no-evictor.ts";
 import { sampleShardingRoot } from "./sharding-config.ts";
 import { registered } from "./updates.ts";
@@ -58,7 +60,7 @@ export function createFamilyWorld(shards: number, namespaceNames: readonly strin
       replicaSets: { list: () => undefined, forget: () => undefined },
       evictor: noEvictor,
       pods: { list: () => [...pods.values()], get: (name) => pods.get(name) },
-      clusters: { routes: () => [] },
+      ...NO_CLUSTERS,
       past: { gone: () => [], goneAbroad: () => [], isStatusLate: () => false, mayHaveEarlierRoutes: () => false },
       registry,
       events: { event: () => undefined },

@@ -30,6 +30,7 @@ import { createControllerMetrics } from "../../src/runtime/controller-metrics.ts
 import { createInformers } from "../../src/runtime/informers.ts";
 import { matchHere } from "./compile.ts";
 import { createFakeKubeClient } from "./fake-kube-client.ts";
+import { NO_CLUSTERS } from "./no-clusters.ts";
 import { noEvictor } from "./no-evictor.ts";
 import { familyRoot, samplePlacement } from "./sharding-config.ts";
 
@@ -104,6 +105,7 @@ export async function largeWorld({ shards, namespaces, families }: LargeWorldOpt
     client,
     informers,
     clusters: createKnownClusters(informers, createKnownDecisions()),
+    watched: NO_CLUSTERS.watched,
     pods,
     clock,
     log,

@@ -19,6 +19,8 @@ export interface KubeConnection {
   readonly tlsServerName?: string | undefined;
   /** Accepts any certificate; only a kubeconfig can ask for it (`insecure-skip-tls-verify`). */
   readonly skipTlsVerify?: boolean;
+  /** A longer answer, or all events of one watch together, is an error. Absent: no bound. For servers that are not trusted. */
+  readonly maxAnswerBytes?: number | undefined;
   readonly userAgent: string;
   /** The namespace of the context, or of the pod; undefined if none is named. */
   readonly namespace?: string | undefined;

@@ -36,6 +36,7 @@ export function createTransport(connection: KubeConnection) {
     keepAliveTimeout: IDLE_CONNECTION_MS,
     headersTimeout: 0, // the client has deadlines by its own clock
     bodyTimeout: 0,
+    ...(connection.maxAnswerBytes !== undefined && { maxResponseSize: connection.maxAnswerBytes }),
     connect: {
       timeout: CONNECT_TIMEOUT_MS,
       ...(connection.socketPath !== undefined && { socketPath: connection.socketPath }),

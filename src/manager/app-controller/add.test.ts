@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { compileHere } from "../../../test/support/compile.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeCall } from "../../../test/support/fake-kube-client.ts";
+import { NO_CLUSTERS } from "../../../test/support/no-clusters.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { ROUTES_FINALIZER } from "../../api/app-status.ts";
@@ -55,6 +56,7 @@ async function setUp(names: readonly string[], hangs: (call: FakeCall) => boolea
     client,
     informers,
     clusters: createKnownClusters(informers, createKnownDecisions()),
+    watched: NO_CLUSTERS.watched,
     pods,
     clock,
     log,

@@ -14,6 +14,7 @@ import { clusterStatusFacts } from "../apps/cluster-status-facts.ts";
 import type { Compile } from "../apps/compile/compiler.ts";
 import { routesChanged } from "../apps/namespace-log.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
+import type { WatchedClusters } from "../cluster-namespaces/watched-clusters.ts";
 import type { KnownClusters } from "../clusters/known-clusters.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import { appPods, isPodOf, podViewIn } from "../facts/app-pods.ts";
@@ -46,6 +47,7 @@ interface AppControllerOptions
   readonly observed: ManagerMetrics;
   readonly plans?: PublishedPlans | undefined;
   readonly clusters: KnownClusters;
+  readonly watched: Pick<WatchedClusters, "storeOf" | "onNamespaces">;
 }
 
 export function addAppController(source: Source, options: AppControllerOptions): Controller {
@@ -106,6 +108,7 @@ export function addAppController(source: Source, options: AppControllerOptions):
       () => dividing(),
     )
     .on(options.clusters.decisions.onChange, dividing)
+    .on(options.watched.onNamespaces, ({ namespace }) => dividing(namespace))
     .on(past.onOver, (namespace) => refs(appsIn(namespace)))
     .on(pods.onListed, (namespace) => refs(appsIn(namespace)))
     .on(pods.onChange, (change) => {

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { compileHere } from "../../../test/support/compile.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { NO_CLUSTERS } from "../../../test/support/no-clusters.ts";
 import { noEvictor } from "../../../test/support/no-evictor.ts";
 import { sampleShardingConfig } from "../../../test/support/sharding-config.ts";
 import { ROUTES_FINALIZER } from "../../api/app-status.ts";
@@ -67,7 +68,7 @@ async function reconciled(given: Readonly<Record<string, Given>>, pods: readonly
     evictor: noEvictor,
     apps: createApps({ store: () => configs } as unknown as Informers, [source]),
     pods: { list: () => pods, get: () => pods[0] },
-    clusters: { routes: () => [] },
+    ...NO_CLUSTERS,
     past: { gone: () => [], goneAbroad: () => [], isStatusLate: () => true, mayHaveEarlierRoutes: () => true },
     registry: createProxyRegistry({ log: silentLogger() }),
     events: { event: () => undefined },

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { compileHere } from "../../../test/support/compile.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { NO_CLUSTERS } from "../../../test/support/no-clusters.ts";
 import { noEvictor } from "../../../test/support/no-evictor.ts";
 import { appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
@@ -56,7 +57,7 @@ function setUp(wasListed: boolean, status: VirtualApp["status"] = undefined, com
     evictor: noEvictor,
     labels: createLabelStates(new Map()),
     pods: { list: () => [unstarted], get: () => unstarted },
-    clusters: { routes: () => [] },
+    ...NO_CLUSTERS,
     past: { gone: () => [], goneAbroad: () => [], isStatusLate: () => wasListed, mayHaveEarlierRoutes: () => wasListed },
     registry: createProxyRegistry({ log: silentLogger() }),
     events: { event: () => undefined },

@@ -13,6 +13,7 @@ import { type AppPlan, type Issue, nextIssue, planApp } from "../../mesh/handove
 import { isDissolved, planDissolution } from "../../mesh/handover/plan-dissolution.ts";
 import { podKey } from "../../mesh/handover/proxy-facts.ts";
 import { lockNameFor } from "../../mesh/ownership/lock.ts";
+import type { ClusterTables, Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteTable } from "../../mesh/ownership/table.ts";
 import { formatRequest, type Reconciler, type Request, type Result } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
@@ -20,6 +21,7 @@ import type { InjectionReady } from "../admission/configuration/injection-ready.
 import { type App, type Apps, dividesClusters, isHeld, isLive, type PodSelection, type Source } from "../apps/app.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
 import { createRoutes, type RoutesOptions } from "../apps/routes.ts";
+import type { WatchedClusters } from "../cluster-namespaces/watched-clusters.ts";
 import type { KnownClusters } from "../clusters/known-clusters.ts";
 import { appPods, appsIn, type PodView, podViewIn } from "../facts/app-pods.ts";
 import type { KindWatch } from "../facts/kind-watch.ts";
@@ -36,6 +38,7 @@ import { webhookVerdict } from "../status/intercepted.ts";
 import { refusedPodsText } from "../status/refused-pods.ts";
 import { createStatusFeed, readStatus, type StatusFeedOptions } from "../status/status-feed.ts";
 import { type AcceptedApp, createAcceptance, type UnplannedFacts } from "./accept-app.ts";
+import { createClusterTables } from "./cluster-tables.ts";
 
 type AppReconcilerOptions = RoutesOptions &
   RestarterOptions &
@@ -48,7 +51,8 @@ type AppReconcilerOptions = RoutesOptions &
     readonly past: PastOfPods;
     readonly namespaces: Pick<Store<KubeObject>, "get">;
     readonly registry: ProxyRegistry;
-    readonly clusters: Pick<KnownClusters, "routes">;
+    readonly clusters: Pick<KnownClusters, "routes" | "of" | "decisions">;
+    readonly watched: Pick<WatchedClusters, "storeOf" | "onNamespaces">;
     readonly injection?: InjectionReady | undefined;
     readonly services: KindWatch<Service>;
     readonly replicaSets: KindWatch<ReplicaSet>;
@@ -67,11 +71,12 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
   const statuses = createStatusFeed({ ...options, resource: source.resource });
   const restarter = createRestarter(options);
   const routes = createRoutes(options);
+  const clusterTables = createClusterTables(options);
   const acceptance = createAcceptance({ ...options, routes, statuses });
   /** What was last published of each app. The proxies keep the routes of an app that is gone. */
   const issues = new Map<string, Issue>();
   const desiredTables = new Map<string, RouteTable>();
-  const parts = [statuses, routes, acceptance, restarter, injection, services, replicaSets, options.plans];
+  const parts = [statuses, routes, clusterTables, acceptance, restarter, injection, services, replicaSets, options.plans];
 
   function send(app: App, plan: AppPlan, ownPods: readonly AppPod[]): number {
     const key = formatRequest(app.ref);
@@ -84,14 +89,22 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     for (const pod of ownPods) {
       const snapshot = pod.proxy === "own" ? issue.snapshots.get(plan.rulesFor(pod).digest) : undefined;
       if (snapshot === undefined) continue;
-      // Equal tables of all pods are one object, so that the planner reads each table once.
-      registry.publish(podKey(pod), ROUTE, { ...snapshot, table: registry.tables.share(snapshot.table) });
+      registry.publish(podKey(pod), ROUTE, withSharedTables(snapshot));
     }
     return issue.version;
   }
 
+  /** Equal tables of all pods are one object, so that the planner reads each table once. */
+  function withSharedTables(snapshot: Snapshot): Snapshot {
+    const { share } = registry.tables;
+    const { table, clusterTables: inside } = snapshot;
+    if (inside === undefined) return { ...snapshot, table: share(table) };
+    const shared = new Map([...inside].map(([name, each]) => [name, share(each)]));
+    return { ...snapshot, table: share(table), clusterTables: shared };
+  }
+
   /** Returns undefined until the pods, and the clusters that the app divides, are known: nothing is granted, and their list queues the app again. */
-  function publish({ app, selection, bySpec }: AcceptedApp): PublishedRoutes | undefined {
+  function publish({ app, selection, bySpec }: AcceptedApp, inside: ClusterTables | undefined): PublishedRoutes | undefined {
     const { namespace, name } = app.ref;
     const listed = pods.list(namespace);
     if (listed === undefined) return undefined;
@@ -126,6 +139,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
             ...common,
             bySpec,
             clusters,
+            clusterTables: inside,
             ownersHashes: statuses.previous(app)?.ownersHashes,
             isYoung: youngAt(namespaces, clock.now()),
           });
@@ -178,7 +192,8 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
     const accepted = await acceptance.accept(seen, unplanned, signal);
     if ("instead" in accepted) return accepted.instead;
     const { app } = accepted;
-    const published = publish(accepted);
+    const inside = accepted.bySpec && (await clusterTables.tablesOf(app, signal));
+    const published = publish(accepted, inside);
     if (published === undefined) return undefined;
     const { plan, version } = published;
     if (plan.isDissolving && isDissolved(plan, published.pods, registry.facts) && isHeld(app)) {

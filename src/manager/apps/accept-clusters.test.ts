@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { fleetCluster as meshCluster } from "../../../test/support/mesh-cluster.ts";
+import { createCa } from "../../base/certificates.ts";
 import { acceptClusters } from "./accept-clusters.ts";
+import { clusterRoutes } from "./cluster-routes.ts";
 
 describe("the MeshClusters of a namespace", () => {
   it("are known by the hosts and ports of their servers, in one form", () => {
@@ -111,6 +113,81 @@ describe("the MeshClusters of a namespace", () => {
     expect(accepted).toEqual([]);
     expect([...refused.keys()]).toEqual(["bad", "none"]);
     expect(refused.get("bad")?.message).toContain("spec.servers[0]");
+  });
+
+  describe("with interception: Terminate", () => {
+    const terminate = { kubeconfigSecret: "eu-namespaces", tlsServerName: "kubernetes" };
+    const divided = (name: string, at = 0) =>
+      meshCluster(
+        name,
+        { servers: [`https://${name}.example/prefix`], interception: "Terminate", terminate },
+        { creationTimestamp: `2026-01-01T00:00:${String(at).padStart(2, "0")}Z` },
+      );
+
+    it("are reached at the first server, with its path, by the CA and the name of the section", () => {
+      const { certPem } = createCa({ commonName: "eu", now: 0 });
+      const certificateAuthorityData = Buffer.from(`a comment\n${certPem}`).toString("base64");
+      const servers = ["https://eu.example/k8s/clusters/c-1", "https://10.0.0.5:6443"];
+      const spec = { servers, interception: "Terminate", terminate: { ...terminate, certificateAuthorityData } };
+      const { accepted, refused } = acceptClusters([meshCluster("eu", spec)]);
+      expect(refused.size).toBe(0);
+      expect(accepted).toEqual([
+        {
+          name: "eu",
+          labels: {},
+          servers: ["10.0.0.5:6443", "eu.example:443"],
+          drainMs: 60_000,
+          upstream: { url: "https://eu.example/k8s/clusters/c-1", ca: certPem, serverName: "kubernetes" },
+          kubeconfigSecret: "eu-namespaces",
+        },
+      ]);
+      const owners = () => new Map([["eu", ""]]);
+      expect(clusterRoutes(accepted, owners, new Map())[0]).not.toHaveProperty("kubeconfigSecret");
+    });
+
+    it.each([
+      ["the section is missing", { terminate: undefined }],
+      ["the section has no Secret", { terminate: {} }],
+      ["another field is wrong", { drainSeconds: 0 }],
+      ["it also names objects by which operators find the cluster", { discoveredBy: [{ resource: "secrets", name: "eu" }] }],
+      ["the interception has a typo", { interception: "terminate" }],
+    ])("stay closed, and belong to no subset whole, if %s", (_, mistake) => {
+      const spec = { servers: ["https://eu.example"], interception: "Terminate", terminate, ...mistake };
+      const { accepted, refused } = acceptClusters([meshCluster("eu", spec)]);
+      expect(refused.get("eu")?.reason).toBe("Invalid");
+      expect(accepted).toMatchObject([{ servers: ["eu.example:443"], upstream: { url: "https://eu.example" } }]);
+      expect(accepted[0]).not.toHaveProperty("isOpen");
+      expect(accepted[0]).not.toHaveProperty("objects");
+    });
+
+    it("keep their Secret if another field is wrong, and lose it with the section", () => {
+      const spec = { servers: ["https://eu.example"], interception: "Terminate", terminate, drainSeconds: 0 };
+      expect(acceptClusters([meshCluster("eu", spec)]).accepted).toMatchObject([{ kubeconfigSecret: "eu-namespaces" }]);
+      const bare = { ...spec, terminate: undefined };
+      expect(acceptClusters([meshCluster("eu", bare)]).accepted[0]).not.toHaveProperty("kubeconfigSecret");
+    });
+
+    it("the youngest beyond 32 is refused, has no Secret to read, and stays closed", () => {
+      const many = Array.from({ length: 33 }, (_, at) => divided(`c-${at}`, 33 - at));
+      const { accepted, refused } = acceptClusters(many);
+      expect([...refused]).toEqual([["c-0", { reason: "TooMany", message: expect.stringContaining("no pod can reach") }]]);
+      const [youngest, ...others] = accepted;
+      expect(youngest).toMatchObject({ name: "c-0", upstream: { url: "https://c-0.example/prefix" } });
+      expect(youngest).not.toHaveProperty("kubeconfigSecret");
+      expect(others.every(({ kubeconfigSecret }) => kubeconfigSecret === "eu-namespaces")).toBe(true);
+    });
+
+    it("a younger one with the same server changes nothing of the older", () => {
+      const tunnel = meshCluster("eu", { servers: ["https://eu.example"] });
+      const younger = meshCluster(
+        "second",
+        { servers: ["https://eu.example"], interception: "Terminate", terminate },
+        { creationTimestamp: "2026-01-02T00:00:00Z" },
+      );
+      const { accepted, refused } = acceptClusters([tunnel, younger]);
+      expect(accepted).toEqual([{ name: "eu", labels: {}, servers: ["eu.example:443"], drainMs: 60_000 }]);
+      expect(refused.get("second")?.reason).toBe("AlreadyKnown");
+    });
   });
 
   it("are at most 500, also if they are refused: else the servers of one cluster could be any number", () => {

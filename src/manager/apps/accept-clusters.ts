@@ -2,27 +2,37 @@
 // could then have two owners. The oldest object is accepted, and the status of the others names it.
 import { z } from "zod";
 import {
+  certificatesIn,
   DEFAULT_DRAIN_SECONDS,
   type DiscoveryObject,
   type MeshCluster,
   readDiscoveryObjects,
+  readTerminate,
   serverOf,
   validateMeshCluster,
 } from "../../api/mesh-cluster.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { remember } from "../../base/remember.ts";
+import { MAX_CLUSTER_TABLES } from "../../mesh/contract/cluster-tables.ts";
 import { MAX_CLUSTERS } from "../../mesh/contract/route-type.ts";
-import type { ClusterRoute, HomeObject } from "../../mesh/ownership/clusters.ts";
+import type { ClusterRoute, ClusterUpstream, HomeObject } from "../../mesh/ownership/clusters.ts";
 import { clusterStatusFacts } from "./cluster-status-facts.ts";
 import type { ClusterFacts } from "./compile/route-spec.ts";
 
-export type AcceptedCluster = ClusterFacts & Pick<ClusterRoute, "servers" | "drainMs" | "objects" | "isOpen">;
+export interface AcceptedCluster
+  extends ClusterFacts,
+    Pick<ClusterRoute, "servers" | "drainMs" | "objects" | "isOpen" | "upstream"> {
+  /** Name of the Secret with a kubeconfig for the cluster's namespaces. Absent: they are not read, so with an upstream the cluster is closed. */
+  readonly kubeconfigSecret?: string | undefined;
+}
 
 interface Accepting extends AcceptedCluster {
   readonly servers: string[];
   objects?: HomeObject[];
   isOpen?: true;
   drainMs: number;
+  upstream?: ClusterUpstream;
+  kubeconfigSecret?: string;
 }
 
 export interface AcceptedClusters {
@@ -42,6 +52,7 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
   const known = new Map<string, Accepting>();
   const accepted: Accepting[] = [];
   const refused = new Map<string, Refusal>();
+  let divided = 0;
   const live = objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined).sort(byAge);
   for (const [at, object] of live.entries()) {
     const { name = "", labels = {} } = object.metadata;
@@ -53,13 +64,21 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
     }
     const { problems, spec, hosts } = readCluster(object);
     if (problems !== undefined) refused.set(name, { reason: "Invalid", message: problems });
-    const { clusterID, discoveredBy = [], interception, drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
+    const { servers = [], clusterID, interception, terminate, drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
+    const isDivided = interception === "Terminate" || terminate !== undefined;
     if (hosts.length === 0) continue;
     const identities = [...hosts.map((host) => `server ${host}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
     const taken = identities.find((identity) => known.has(identity));
     const older = taken === undefined ? undefined : known.get(taken);
     const cluster: Accepting = older ?? { name, labels, ...clusterStatusFacts(object.status), servers: [], drainMs: 0 };
     if (older === undefined && interception === "None") cluster.isOpen = true;
+    if (older === undefined && isDivided) {
+      cluster.upstream = upstreamOf(servers, terminate);
+      if (divided < MAX_CLUSTER_TABLES) {
+        if (terminate !== undefined) cluster.kubeconfigSecret = terminate.kubeconfigSecret;
+      } else refused.set(name, TOO_MANY_DIVIDED);
+      divided++;
+    }
     if (older === undefined) accepted.push(cluster);
     else if (problems === undefined) {
       const message = `${taken} is that of MeshCluster ${older.name}: keep one MeshCluster for each cluster`;
@@ -68,7 +87,8 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
     // A server of a refused object must not become open to every pod: it belongs to the older object's cluster.
     cluster.servers.push(...hosts.filter((host) => !known.has(`server ${host}`)));
     cluster.servers.sort();
-    const sharedObject = takeObjects(cluster, discoveredBy, known);
+    // With Terminate every pod finds the cluster.
+    const sharedObject = takeObjects(cluster, isDivided ? [] : (spec.discoveredBy ?? []), known);
     if (sharedObject !== undefined && !refused.has(name)) refused.set(name, { reason: "AlreadyKnown", message: sharedObject });
     // Nobody waits for requests to a cluster that every pod may reach.
     if (!cluster.isOpen) cluster.drainMs = Math.max(cluster.drainMs, drainSeconds * 1_000);
@@ -107,17 +127,40 @@ function takeObjects(
   return problem;
 }
 
-/** The servers and objects of an object that is not valid: a mistake in one of them must not open the others to every pod. */
-function readableSpec({ spec }: { readonly spec?: unknown }): Pick<MeshCluster["spec"], "servers" | "discoveredBy"> {
-  const { servers, discoveredBy } = READABLE.parse(spec ?? {});
+const TOO_MANY_DIVIDED: Refusal = {
+  reason: "TooMany",
+  message: `a namespace has at most ${MAX_CLUSTER_TABLES} MeshClusters with interception: Terminate: no pod can reach this one`,
+};
+
+/** How the proxies reach a cluster whose namespaces are divided. @param servers one of them is valid */
+function upstreamOf(servers: readonly string[], terminate: MeshCluster["spec"]["terminate"]): ClusterUpstream {
+  const { certificateAuthorityData, tlsServerName } = terminate ?? {};
+  return {
+    url: servers.find((url) => serverOf(url) !== undefined) ?? "",
+    ...(certificateAuthorityData !== undefined && { ca: certificatesIn(certificateAuthorityData) }),
+    ...(tlsServerName !== undefined && { serverName: tlsServerName }),
+  };
+}
+
+/**
+ * What is valid of an object that is not: a mistake in one field must not open the others to every pod, and a cluster whose namespaces
+ * are divided must not become one that a subset owns whole.
+ */
+function readableSpec({ spec }: { readonly spec?: unknown }): Partial<MeshCluster["spec"]> {
+  const { servers, discoveredBy, interception, terminate } = READABLE.parse(spec ?? {});
+  const section = readTerminate(terminate);
   return {
     servers: servers.filter((server) => typeof server === "string"),
     discoveredBy: readDiscoveryObjects(discoveredBy),
+    ...((interception === "Terminate" || terminate !== undefined) && { interception: "Terminate" }),
+    ...(section !== undefined && { terminate: section }),
   };
 }
 
 const LIST = z.array(z.unknown()).catch([]);
-const READABLE = z.object({ servers: LIST, discoveredBy: LIST }).catch({ servers: [], discoveredBy: [] });
+const READABLE = z
+  .object({ servers: LIST, discoveredBy: LIST, interception: z.unknown().optional(), terminate: z.unknown().optional() })
+  .catch({ servers: [], discoveredBy: [], interception: undefined, terminate: undefined });
 
 function byAge({ metadata: a }: MeshCluster, { metadata: b }: MeshCluster): number {
   const [first, second] = [a, b].map(({ creationTimestamp = "", name = "" }) => `${creationTimestamp} ${name}`);

@@ -64,6 +64,10 @@ export interface AppSpec extends PlannedSpec {
   readonly decisionKeys?: readonly string[];
   /** The key of the missing PlacementDecision because of which the cluster keeps its owner; undefined: none is missing. */
   missingDecision?(cluster: ClusterFacts, chosen: ChosenClusters): string | undefined;
+  /** The rules inside a cluster whose namespaces are divided. Undefined while a PlacementDecision is missing. @param owner by `clusterOwners` */
+  clusterRoute?(cluster: ClusterFacts, owner: string, chosen: ChosenClusters): RouteSpec | undefined;
+  /** The rules that match a cluster with one owner, and give nothing of it, since they are about namespaces. */
+  idleClusterRules?(cluster: ClusterFacts, chosen: ChosenClusters): readonly string[];
   /** What the status of this kind says in addition to that of every app. */
   describe?(counts: AppCounts): Description;
 }

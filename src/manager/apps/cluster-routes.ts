@@ -13,8 +13,10 @@ export function clusterRoutes(
   chosen: ChosenClusters,
 ): readonly ClusterRoute[] {
   const owners = ownersOf(accepted, chosen);
-  return accepted.flatMap(({ labels: _, owners: __, isUnreachable: ___, reachableSince: ____, ...cluster }) => {
-    const owner = owners.get(cluster.name);
-    return owner === undefined ? [] : [{ ...cluster, owner }];
-  });
+  return accepted.flatMap(
+    ({ labels: _, owners: __, isUnreachable: ___, reachableSince: ____, kubeconfigSecret: _____, ...cluster }) => {
+      const owner = owners.get(cluster.name);
+      return owner === undefined ? [] : [{ ...cluster, owner }];
+    },
+  );
 }

@@ -7,7 +7,7 @@ import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 /** What a plan says about owners. */
 export type OwnershipPlan = Pick<
   AppPlan,
-  "desired" | "subsets" | "rules" | "digest" | "waits" | "clusterWaits" | "clusterTroubles"
+  "desired" | "subsets" | "rules" | "digest" | "waits" | "clusterWaits" | "clusterTroubles" | "clusterTables"
 >;
 
 export interface PublishedPlan {

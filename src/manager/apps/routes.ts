@@ -56,7 +56,7 @@ export function createRoutes(options: RoutesOptions) {
   const log = createNamespaceLog(source, namespaces);
 
   const readBack = createReadBack(options, () => log.count);
-  const inputsOf = ({ objects }: App) => objects.map(readBack.specOf).join();
+  const inputsOf = ({ objects }: App, more: string) => objects.map(readBack.specOf).join() + more;
 
   const isCurrent = ({ table, atChange, endedMs }: Compiled) =>
     table === undefined ? clock.monotonicMs() < endedMs + RETRY_MS : atChange === log.count;
@@ -88,8 +88,8 @@ export function createRoutes(options: RoutesOptions) {
   };
 
   /** The last compilation of these inputs, if there is one. It may lack changes of the last moments. */
-  const entryOf = async (app: App, spec: AppSpec): Promise<Compiled | undefined> => {
-    const [key, inputs] = [formatRequest(app.ref), inputsOf(app)];
+  const entryOf = async (app: App, spec: AppSpec, more: string): Promise<Compiled | undefined> => {
+    const [key, inputs] = [formatRequest(app.ref), inputsOf(app, more)];
     const last = () => {
       const entry = compiled.get(key);
       return entry?.inputs === inputs ? entry : undefined;
@@ -111,9 +111,10 @@ export function createRoutes(options: RoutesOptions) {
      * takes too long, or the table too much memory. "edited": the API server has a newer spec, which is in
      * the store now. "gone": an object is gone or was created again under its name, which the watch will
      * show.
+     * @param more what the route of the spec depends on beside the objects of the app; default nothing
      */
-    async tableOf(app: App, spec: AppSpec, signal: AbortSignal): Promise<TableAnswer> {
-      const entry = await entryOf(app, spec);
+    async tableOf(app: App, spec: AppSpec, signal: AbortSignal, more = ""): Promise<TableAnswer> {
+      const entry = await entryOf(app, spec, more);
       if (entry === undefined) return "compiling";
       if (entry.table === undefined) return "too-costly";
       if (entry.isChecked) return entry.table;

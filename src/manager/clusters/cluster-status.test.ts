@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { fleetCluster as meshCluster } from "../../../test/support/mesh-cluster.ts";
+import { table } from "../../../test/support/route-table.ts";
 import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
+import type { RouteRule } from "../../mesh/ownership/table.ts";
+import type { NamespacesState } from "../cluster-namespaces/watched-clusters.ts";
 import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
 
 const NONE: ReadonlySet<string> = new Set();
@@ -115,5 +118,96 @@ describe("the status of a MeshCluster", () => {
       { app: "a-refused", subset: "green" },
       { app: "shop", subset: "blue" },
     ]);
+  });
+
+  describe("whose namespaces are divided", () => {
+    const upstream = { url: "https://eu.example" };
+    const divided = (waits: readonly ClusterWait[], more: Partial<AppOfCluster> = {}): AppOfCluster => ({
+      ...app(waits, true),
+      route: { ...app([], true).route, owner: "", upstream },
+      ...more,
+    });
+    const stateOf = (watched: NamespacesState, apps: readonly AppOfCluster[]) =>
+      Object.fromEntries(
+        clusterStatus({ object, refused: undefined, unplanned: NONE, apps, watched, now }).conditions?.map((each) => [
+          each.type,
+          each,
+        ]) ?? [],
+      );
+    const LISTED: NamespacesState = { reason: "Listed", message: "" };
+    const wait = (podName: string, cause: ClusterWait["cause"]): ClusterWait => ({
+      podName,
+      subset: "",
+      cause,
+      clusters: ["eu"],
+    });
+
+    it("needs them to be known for Ready, but not for Enforced", () => {
+      expect(stateOf(LISTED, [divided([])])).toMatchObject({
+        Ready: { status: "True", reason: "OneOwner" },
+        NamespacesWatched: { status: "True", reason: "Listed" },
+      });
+      expect(stateOf({ reason: "SecretNotReadable", message: "bind a Role" }, [divided([])])).toMatchObject({
+        Ready: { status: "False", reason: "SecretNotReadable", message: "bind a Role" },
+        NamespacesWatched: { status: "False" },
+        Enforced: { status: "True" },
+      });
+    });
+
+    it("names a pod that the mesh does not limit before pods from which namespaces move", () => {
+      const { Enforced } = stateOf(LISTED, [divided([wait("moves", "holds")])]);
+      expect(Enforced).toMatchObject({
+        reason: "Moving",
+        message: "shop: pod moves has not given up the cluster yet; its namespaces that move wait for that",
+      });
+      const both = stateOf(LISTED, [divided([wait("moves", "holds"), wait("free", "not-enforced")])]);
+      expect(both.Enforced).toMatchObject({
+        reason: "PodsNotEnforcing",
+        message: expect.stringMatching(/^shop: pod free .*, and 1 more/),
+      });
+    });
+
+    it("waits for nothing while no app divides it", () => {
+      expect(stateOf({ reason: "NotListedYet", message: "" }, [])).toMatchObject({
+        Ready: { status: "Unknown", reason: "NotDivided" },
+        NamespacesWatched: { status: "Unknown", reason: "NotDivided" },
+      });
+    });
+
+    it("lists the 32 subsets with the most namespaces", () => {
+      const rules = Array.from(
+        { length: 40 },
+        (_, at): RouteRule => ({
+          kind: "subset",
+          subset: `s-${at}`,
+          resources: [],
+          origin: "o",
+        }),
+      );
+      const members = Object.fromEntries([
+        ...rules.map((_, at) => [`n-${at}`, [at]]),
+        ["last", [39]],
+        ["rest", []],
+        ["more", []],
+        ["also", []],
+      ]);
+      const apps = [divided([], { table: table(rules, members as Record<string, number[]>) }), divided([], { app: "new" })];
+      const { namespaces } = clusterStatus({ object, refused: undefined, unplanned: NONE, apps, watched: LISTED, now });
+      expect(namespaces).toMatchObject([{ app: "shop", total: 44 }]);
+      expect(namespaces?.[0]?.owned).toHaveLength(32);
+      expect(namespaces?.[0]?.owned?.slice(0, 3)).toEqual([
+        { subset: "default", count: 3 },
+        { subset: "s-39", count: 2 },
+        { subset: "s-0", count: 1 },
+      ]);
+    });
+  });
+
+  it("names the rules about namespaces that give nothing of a cluster with one owner", () => {
+    const apps = [{ ...app([]), idleRules: ["subRules[a].match[0]", "subRules[a].match[1]"] }];
+    const { conditions = [] } = clusterStatus({ object, refused: undefined, unplanned: NONE, apps, now });
+    expect(conditions[0]?.message).toBe(
+      "no pod of another subset can write to the cluster through its proxy; shop: subRules[a].match[0] and 1 more gives nothing here: namespaces are divided only with interception: Terminate",
+    );
   });
 });

@@ -1,12 +1,17 @@
 // The status of a MeshCluster. Pure.
-import { MAX_CLUSTER_OWNERS, type MeshCluster, type MeshClusterStatus } from "../../api/mesh-cluster.ts";
+import { MAX_CLUSTER_OWNERS, MAX_COUNTED_SUBSETS, type MeshCluster, type MeshClusterStatus } from "../../api/mesh-cluster.ts";
 import { DECISION_KEY_LABEL } from "../../api/placement-decision.ts";
 import { plainText } from "../../base/plain-text.ts";
 import type { ClusterTrouble, ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
+import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
+import type { RouteTable } from "../../mesh/ownership/table.ts";
+import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { subsetDisplayName, subsetText } from "../../mesh/ownership/words.ts";
 import { withTransitionTime } from "../../runtime/status-writer.ts";
 import type { AcceptedClusters } from "../apps/accept-clusters.ts";
+import { countByHolder } from "../apps/count-by-holder.ts";
+import type { NamespacesState } from "../cluster-namespaces/watched-clusters.ts";
 
 /** What one app says about the cluster. */
 export interface AppOfCluster {
@@ -16,6 +21,10 @@ export interface AppOfCluster {
   readonly troubles: readonly ClusterTrouble[];
   /** The key of the missing PlacementDecision because of which the cluster keeps its owner. Absent: none is missing. */
   readonly missingDecision?: string | undefined;
+  /** The owners inside a cluster whose namespaces are divided, without fences. Absent until they are known. */
+  readonly table?: RouteTable | undefined;
+  /** The rules that match the cluster and give nothing of it, since they are about namespaces. Absent: none. */
+  readonly idleRules?: readonly string[] | undefined;
 }
 
 interface StatusFacts {
@@ -25,6 +34,8 @@ interface StatusFacts {
   readonly apps: readonly AppOfCluster[];
   /** The apps of the namespace that have no plan, for example because their spec is refused. */
   readonly unplanned: ReadonlySet<string>;
+  /** Whether the manager knows the cluster's namespaces. Absent: they are not divided. */
+  readonly watched?: NamespacesState | undefined;
   /** RFC 3339 */
   readonly now: string;
 }
@@ -32,6 +43,16 @@ interface StatusFacts {
 /** The reasons of each condition, a closed set. */
 export const CLUSTER_REASONS = {
   Identified: ["Unique", "Invalid", "AlreadyKnown", "TooMany"],
+  NamespacesWatched: [
+    "Listed",
+    "NotListedYet",
+    "SecretNotReadable",
+    "KubeconfigRefused",
+    "Forbidden",
+    "Unreachable",
+    "TooMany",
+    "NotDivided",
+  ],
   Enforced: ["OneOwner", "Moving", "PodsNotEnforcing", "NotDivided", "NotIntercepted"],
   Decided: ["ByRules", "DecisionMissing", "NotDivided"],
   Reachable: ["NoFailures", "Unreachable", "NotDivided", "NotIntercepted"],
@@ -57,7 +78,7 @@ const CAUSES: Readonly<Record<ClusterWait["cause"], string>> = {
     "has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it",
 };
 
-export function clusterStatus({ object, refused, apps, unplanned, now }: StatusFacts): MeshClusterStatus {
+export function clusterStatus({ object, refused, apps, unplanned, watched, now }: StatusFacts): MeshClusterStatus {
   const { generation = 0 } = object.metadata;
   const identified: Verdict = refused
     ? { status: "False", ...refused }
@@ -67,12 +88,14 @@ export function clusterStatus({ object, refused, apps, unplanned, now }: StatusF
         message: "no older MeshCluster of the namespace has one of its servers, its clusterID or an object of its discoveredBy",
       };
   const enforced = enforcedVerdict(apps);
+  const listed = watched && watchedVerdict(watched, enforced);
   const settled: Verdict = enforced.reason === "NotIntercepted" ? { ...enforced, status: "True" } : enforced;
-  const ready = [identified, enforced].find(({ status }) => status === "False") ?? settled;
+  const ready = [identified, listed, enforced].find((verdict) => verdict?.status === "False") ?? settled;
   const previous = object.status?.conditions ?? [];
   const conditions = Object.entries({
     Ready: ready,
     Identified: identified,
+    ...(listed && { NamespacesWatched: listed }),
     Enforced: enforced,
     Decided: decidedVerdict(apps),
     Reachable: reachableVerdict(apps, enforced),
@@ -84,17 +107,27 @@ export function clusterStatus({ object, refused, apps, unplanned, now }: StatusF
   const waitingOn = [...new Set(apps.flatMap(({ waits }) => waits.map(podOf)))].slice(0, MAX_WAITING);
   return {
     observedGeneration: generation,
-    owners: ownersOf(apps, unplanned, object),
+    ...ownersOf(apps, unplanned, object),
+    ...(watched && { namespaces: namespacesOf(apps.slice(0, MAX_CLUSTER_OWNERS)) }),
     ...(waitingOn.length === 0 ? {} : { waitingOn }),
     conditions,
   };
 }
 
-/** The pods of an app without a plan keep their routes, so the app keeps its owner. */
-function ownersOf(apps: readonly AppOfCluster[], unplanned: ReadonlySet<string>, { status }: MeshCluster) {
-  const planned = apps.map(({ app, route }) => ({ app, subset: subsetDisplayName(route.owner) }));
+/**
+ * The pods of an app without a plan keep their routes, so the app keeps its owner. Of a cluster whose namespaces are divided, only a
+ * shard is the owner.
+ */
+function ownersOf(
+  apps: readonly AppOfCluster[],
+  unplanned: ReadonlySet<string>,
+  { status }: MeshCluster,
+): Pick<MeshClusterStatus, "owners"> {
+  const whole = apps.filter(({ route }) => route.upstream === undefined || route.owner !== DEFAULT_SUBSET);
+  const planned = whole.map(({ app, route }) => ({ app, subset: subsetDisplayName(route.owner) }));
   const kept = (status?.owners ?? []).filter(({ app }) => unplanned.has(app));
-  return [...planned, ...kept].sort((a, b) => (a.app < b.app ? -1 : 1)).slice(0, MAX_CLUSTER_OWNERS);
+  const owners = [...planned, ...kept].sort((a, b) => (a.app < b.app ? -1 : 1)).slice(0, MAX_CLUSTER_OWNERS);
+  return owners.length === 0 && apps.length > 0 ? {} : { owners };
 }
 
 /** Of a missing PlacementDecision nobody knows which clusters it would name. */
@@ -109,27 +142,60 @@ function decidedVerdict(apps: readonly AppOfCluster[]): Verdict {
   return { status: "False", reason: "DecisionMissing", message };
 }
 
+/** How many namespaces of the cluster each subset owns. */
+function namespacesOf(apps: readonly AppOfCluster[]): MeshClusterStatus["namespaces"] {
+  return apps.flatMap(({ app, table }) => (table === undefined ? [] : [{ app, ...countsIn(table) }]));
+}
+
+function countsIn(table: RouteTable) {
+  const owned = [...countByHolder(table)]
+    .flatMap(([subset, count]) => (subset === undefined ? [] : [{ subset: subsetDisplayName(subset), count }]))
+    .sort((a, b) => b.count - a.count || (a.subset < b.subset ? -1 : 1));
+  return { total: countNamespaces(table), owned: owned.slice(0, MAX_COUNTED_SUBSETS) };
+}
+
+function watchedVerdict(watched: NamespacesState, enforced: Verdict): Verdict {
+  if (enforced.reason === "NotDivided") return { ...enforced, status: "Unknown" };
+  return { ...watched, status: watched.reason === "Listed" ? "True" : "False" };
+}
+
 function enforcedVerdict(apps: readonly AppOfCluster[]): Verdict {
   if (apps.length === 0) {
     const message = "no app of the namespace divides this cluster, so every pod may write to it";
     return { status: "Unknown", reason: "NotDivided", message };
   }
   for (const { app, route, waits } of apps) {
-    const [first] = waits;
+    const first = waits.find(({ cause }) => cause === "not-enforced" && route.upstream !== undefined) ?? waits[0];
     if (first === undefined) continue;
     const others = waits.length > 1 ? `, and ${waits.length - 1} more` : "";
-    const waiting = route.isFenced
-      ? `${subsetText(route.owner)} waits for the cluster`
-      : `${subsetText(route.owner)} keeps the cluster`;
-    const message = `${app}: pod ${podOf(first)} ${CAUSES[first.cause]}${others}; ${waiting}`;
-    return { status: "False", reason: route.isFenced ? "Moving" : "PodsNotEnforcing", message };
+    const message = `${app}: pod ${podOf(first)} ${CAUSES[first.cause]}${others}; ${waitingText(route)}`;
+    // A pod that the mesh does not limit is named before pods that move.
+    const isMoving = route.upstream === undefined ? route.isFenced : first.cause !== "not-enforced";
+    return { status: "False", reason: isMoving ? "Moving" : "PodsNotEnforcing", message };
   }
   if (apps.some(({ route }) => route.isOpen)) {
     const message =
       "interception is None: only pods of the owner find the cluster, but the mesh does not limit connections to it";
     return { status: "Unknown", reason: "NotIntercepted", message };
   }
-  return { status: "True", reason: "OneOwner", message: "no pod of another subset can write to the cluster through its proxy" };
+  const what = apps.some(({ route }) => route.upstream !== undefined)
+    ? "no pod can write to a namespace of another subset there through its proxy"
+    : "no pod of another subset can write to the cluster through its proxy";
+  return { status: "True", reason: "OneOwner", message: what + idleText(apps) };
+}
+
+function waitingText({ owner, isFenced, upstream }: ClusterRoute): string {
+  if (upstream !== undefined) return "its namespaces that move wait for that";
+  return isFenced ? `${subsetText(owner)} waits for the cluster` : `${subsetText(owner)} keeps the cluster`;
+}
+
+/** A user may take a rule about namespaces for one that is in force. */
+function idleText(apps: readonly AppOfCluster[]): string {
+  const idle = apps.flatMap(({ app, idleRules = [] }) => idleRules.map((rule) => `${app}: ${rule}`));
+  const [first] = idle;
+  if (first === undefined) return "";
+  const others = idle.length > 1 ? ` and ${idle.length - 1} more` : "";
+  return `; ${first}${others} gives nothing here: namespaces are divided only with interception: Terminate`;
 }
 
 /** By the last connections of the owners' pods. Their proxies see whether a connection opens, but not what the server answers. */

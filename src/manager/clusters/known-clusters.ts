@@ -26,9 +26,9 @@ export function createKnownClusters(informers: Pick<Informers, "store">, decisio
   return {
     of,
     /**
-     * The clusters of an app with the owners that its spec names, without fences; undefined until the first list, also of the
-     * PlacementDecisions if its rules name some.
-     * @param published the last plan of the app, which is newer than the statuses of the MeshClusters. Absent: this manager has none yet
+     * The clusters of an app with the owners that its spec names, without fences. Undefined until the first list, also of the
+     * PlacementDecisions if the app's rules name some.
+     * @param published the last plan of the app, which is newer than the statuses of the MeshClusters. Absent: this manager has none yet.
      */
     routes({ ref, spec }: Pick<App, "ref" | "spec">, published?: OwnershipPlan): readonly ClusterRoute[] | undefined {
       const { clusterOwners, decisionKeys = [] } = spec ?? {};

@@ -1,9 +1,12 @@
 import { expect, it } from "vitest";
 import { fleetCluster } from "../../../test/support/mesh-cluster.ts";
+import { table } from "../../../test/support/route-table.ts";
 import { threadCpuMs } from "../../../test/support/thread-cpu.ts";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import type { RouteRule } from "../../mesh/ownership/table.ts";
 import { acceptClusters } from "../apps/accept-clusters.ts";
 import type { App } from "../apps/app.ts";
+import { clusterRoutes } from "../apps/cluster-routes.ts";
 import { createPublishedPlans, type OwnershipPlan } from "../apps/published-plans.ts";
 import { createKnownDecisions } from "../decisions/known-decisions.ts";
 import { createClustersReconciler } from "./reconciler.ts";
@@ -28,6 +31,7 @@ it("writes no status before each app that divides clusters has a plan: a new lea
     apps: { list: () => [{ ref, spec: { clusterOwners: () => "blue" } } as unknown as App] },
     plans,
     clusters: { of: () => acceptClusters([EU]), decisions: createKnownDecisions() },
+    watched: { stateOf: () => ({ reason: "Listed", message: "" }) },
     clock: { now: () => 0 },
   });
   const request = { namespace: "", name: "fleet" };
@@ -57,6 +61,7 @@ it("costs the manager's thread little when 2,000 pods have not reported about 50
     apps: { list: () => [{ ref, spec: { clusterOwners: () => "blue" } } as unknown as App] },
     plans,
     clusters: { of: () => acceptClusters(objects), decisions: createKnownDecisions() },
+    watched: { stateOf: () => ({ reason: "Listed", message: "" }) },
     clock: { now: () => 0 },
   });
   const clusters = objects.map(({ metadata }) => ({ name: metadata.name ?? "", servers: [], drainMs: 0, owner: "blue" }));
@@ -71,4 +76,40 @@ it("costs the manager's thread little when 2,000 pods have not reported about 50
   const startMs = threadCpuMs();
   await reconcile({ namespace: "", name: "fleet" }, new AbortController().signal);
   expect(threadCpuMs() - startMs).toBeLessThan(1_200);
+});
+
+it("says of a cluster whose namespaces are divided what the manager knows of them, and what each subset owns", async () => {
+  const spec = { servers: ["https://eu.example"], interception: "Terminate", terminate: { kubeconfigSecret: "eu" } } as const;
+  const ref = { kind: "VirtualApp", namespace: "fleet", name: "app" };
+  const patches: { status: MeshCluster["status"] }[] = [];
+  const plans = createPublishedPlans();
+  const rule: RouteRule = { kind: "subset", subset: "blue", resources: [], origin: "o" };
+  const inside = table([rule], { a: [0], b: [], c: [] });
+  const [route] = clusterRoutes(acceptClusters([{ ...EU, spec }]).accepted, () => new Map([["eu", ""]]), new Map());
+  const rules = new Map(["", "blue"].map((subset) => [subset, { clusters: [{ ...route, isFenced: true }] }]));
+  plans.set(ref, { digest: "d", waits: [], rules, clusterTables: new Map([["eu", inside]]) } as unknown as OwnershipPlan);
+  const { reconcile } = createClustersReconciler({
+    client: { patch: async (_resource: unknown, _of: unknown, { body }: { body: never }) => patches.push(body) && EU } as never,
+    store: { list: () => [{ ...EU, spec }] },
+    apps: { list: () => [{ ref, spec: { clusterOwners: () => new Map() } } as unknown as App] },
+    plans,
+    clusters: { of: () => acceptClusters([{ ...EU, spec }]), decisions: createKnownDecisions() },
+    watched: { stateOf: ({ namespace, name }) => ({ reason: "Forbidden", message: `${namespace}/${name}` }) },
+    clock: { now: () => 0 },
+  });
+  await reconcile({ namespace: "", name: "fleet" }, new AbortController().signal);
+  const owned = [
+    { subset: "default", count: 2 },
+    { subset: "blue", count: 1 },
+  ];
+  expect(patches[0]?.status?.namespaces).toEqual([{ app: "app", total: 3, owned }]);
+  expect(patches[0]?.status).not.toHaveProperty("owners");
+  expect(patches[0]?.status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
+    "Ready False Forbidden",
+    "Identified True Unique",
+    "NamespacesWatched False Forbidden",
+    "Enforced True OneOwner",
+    "Decided True ByRules",
+    "Reachable True NoFailures",
+  ]);
 });

@@ -12,6 +12,7 @@ import type { ChosenClusters } from "../apps/chosen-clusters.ts";
 import type { ClusterFacts } from "../apps/compile/route-spec.ts";
 import { plannedClusters } from "../apps/planned-clusters.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
+import type { WatchedClusters } from "../cluster-namespaces/watched-clusters.ts";
 import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
 import type { KnownClusters } from "./known-clusters.ts";
 
@@ -21,13 +22,15 @@ interface ClustersReconcilerOptions {
   readonly apps: Pick<Apps, "list">;
   readonly plans: Pick<PublishedPlans, "get">;
   readonly clusters: Pick<KnownClusters, "of" | "decisions">;
+  readonly watched: Pick<WatchedClusters, "stateOf">;
   readonly clock: Pick<Clock, "now">;
 }
 
 /** The first plan of an app queues the namespace before that; an app that goes before it has one does not. */
 const LOOK_AGAIN_MS = 5_000;
 
-export function createClustersReconciler({ client, store, apps, plans, clusters, clock }: ClustersReconcilerOptions): Reconciler {
+export function createClustersReconciler(options: ClustersReconcilerOptions): Reconciler {
+  const { client, store, apps, plans, clusters, watched, clock } = options;
   /** By the cluster's name. */
   const appsIn = (namespace: string): ReadonlyMap<string, AppOfCluster[]> => {
     const { accepted } = clusters.of(namespace);
@@ -36,11 +39,13 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
     const all = apps.list(namespace).flatMap(({ ref, spec }) => {
       const { plan } = plans.get(ref) ?? {};
       if (plan === undefined) return [];
-      const { clusterWaits = [], clusterTroubles = [] } = plan;
+      const { clusterWaits = [], clusterTroubles = [], clusterTables } = plan;
       const waits = byCluster(clusterWaits);
       return plannedClusters(plan).map((route) => ({
         app: ref.name,
         route,
+        table: clusterTables?.get(route.name),
+        idleRules: idleOf(spec, facts.get(route.name), chosen),
         waits: waits.get(route.name) ?? [],
         troubles: clusterTroubles.filter(({ cluster }) => cluster === route.name),
         missingDecision: missingOf(spec, facts.get(route.name), chosen),
@@ -53,18 +58,28 @@ export function createClustersReconciler({ client, store, apps, plans, clusters,
       // A new leader has no plans yet, and would say that nobody owns the clusters.
       const isEarly = apps.list(namespace).some((app) => dividesClusters(app) && plans.get(app.ref) === undefined);
       if (isEarly) return { requeueAfterMs: LOOK_AGAIN_MS };
-      const { refused } = clusters.of(namespace);
+      const { refused, accepted } = clusters.of(namespace);
+      const upstreams = new Map(accepted.map((cluster) => [cluster.name, cluster.upstream]));
       const found = appsIn(namespace);
       const unplanned = new Set(apps.list(namespace).flatMap(({ ref }) => (plans.get(ref) === undefined ? [ref.name] : [])));
       for (const object of store.list(namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
         const { name = "" } = object.metadata;
         const now = new Date(clock.now()).toISOString();
-        const facts = { refused: refused.get(name), apps: found.get(name) ?? [], unplanned, now };
+        const watching = upstreams.get(name) && watched.stateOf({ namespace, name });
+        const facts = { refused: refused.get(name), apps: found.get(name) ?? [], unplanned, watched: watching, now };
         await writeStatus(client, MESH_CLUSTERS, object, (current) => clusterStatus({ ...facts, object: current }), { signal });
       }
       return {};
     },
   };
+}
+
+function idleOf(
+  spec: AppSpec | undefined,
+  cluster: ClusterFacts | undefined,
+  chosen: ChosenClusters | undefined,
+): readonly string[] | undefined {
+  return cluster && chosen && spec?.idleClusterRules?.(cluster, chosen);
 }
 
 function missingOf(

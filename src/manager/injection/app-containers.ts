@@ -1,7 +1,8 @@
 // Sets the variables by which the operator's clients find the API server and, on request, the proxy for other
 // servers. Invariants: everything else in a container stays, even the order of its variables; a container
 // with a proxy of its own keeps it, with a warning; calls inside the cluster use no forward proxy.
-import { API_PORT, EGRESS_PORT, KUBECONFIG_DIR, KUBECONFIG_VOLUME } from "./names.ts";
+import { API_PORT } from "../../api/injected-pod.ts";
+import { EGRESS_PORT, KUBECONFIG_DIR, KUBECONFIG_VOLUME } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import type { Container, EnvVar, VolumeMount } from "./pod-manifest.ts";
 

@@ -2,6 +2,7 @@
 // container of iptables mode. Invariants: the proxy conforms to the Pod Security level "restricted", and has
 // no token for the API server, because operators send their own.
 import {
+  API_PORT,
   EGRESS_LISTEN_ENV,
   HEALTH_PORT,
   IPTABLES_CONTAINER,
@@ -10,7 +11,6 @@ import {
 } from "../../api/injected-pod.ts";
 import {
   ALIAS_PORT,
-  API_PORT,
   CLUSTER_CA_VOLUME,
   DATA_DIR,
   DATA_VOLUME,

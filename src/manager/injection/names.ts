@@ -20,7 +20,6 @@ export const KUBECONFIG_DIR = "/var/run/ctrlmesh/kubeconfig";
 export const SERVICE_ACCOUNT_DIR = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 export const PROXY_UID = 1359;
-export const API_PORT = 5443;
 export const WEBHOOK_PORT = 5445;
 export const WEBHOOK_PORT_ENV = "CTRLMESH_WEBHOOK_PORT";
 export const WEBHOOK_CERT_DIR_ENV = "CTRLMESH_WEBHOOK_CERT_DIR";

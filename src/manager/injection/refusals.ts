@@ -1,13 +1,13 @@
 // The reasons to refuse a pod that cannot be injected. Each message says what is wrong and what to do.
 import { type Annotations, annotationKey, annotationValue } from "../../api/annotations.ts";
-import { HEALTH_PORT, PROXY_CONTAINER } from "../../api/injected-pod.ts";
+import { API_PORT, HEALTH_PORT, PROXY_CONTAINER } from "../../api/injected-pod.ts";
 import { podAnnotationProblems } from "../../api/pod-annotations.ts";
 import { formatProblem } from "../../api/problems.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import { accessRefusals } from "./api-access.ts";
 import { egressRefusal } from "./app-containers.ts";
 import { isIptablesContainer, isProxyContainer, isReservedEnv } from "./mesh-containers.ts";
-import { ALIAS_PORT, API_PORT, EGRESS_PORT, isOurs, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
+import { ALIAS_PORT, EGRESS_PORT, isOurs, PROXY_UID, WEBHOOK_PORT } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import { type Container, containersOf, type PodSpec, theirContainers, type Volume } from "./pod-manifest.ts";
 import { proxiedServer } from "./webhook-port.ts";

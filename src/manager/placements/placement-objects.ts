@@ -26,7 +26,9 @@ export function placementObjects(
   { rules }: Pick<OwnershipPlan, "rules">,
   hasProfile: (cluster: string) => boolean,
 ): PlacementDecision[] {
-  const owners = new Map([...rules.values()].flatMap(({ clusters = [] }) => clusters.map(({ name, owner }) => [name, owner])));
+  const all = [...rules.values()].flatMap(({ clusters = [] }) => clusters);
+  // All pods work on a cluster whose namespaces are divided, so it has no place in decisions.
+  const owners = new Map(all.flatMap(({ name, owner, upstream }) => (upstream === undefined ? [[name, owner] as const] : [])));
   const bySubset = Map.groupBy([...owners.keys()].filter(hasProfile).sort(), (name) => owners.get(name) ?? "");
   return [...bySubset].flatMap(([subset, names]) => {
     const key = decisionKey(ref.name, subsetDisplayName(subset));

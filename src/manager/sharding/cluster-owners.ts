@@ -2,10 +2,11 @@
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { normalShardName } from "../../api/sharding-keys.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
+import { CLUSTER_SCOPE } from "../../kube/place.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import type { AppSpec } from "../apps/app.ts";
 import type { ChosenClusters } from "../apps/chosen-clusters.ts";
-import type { ClusterFacts } from "../apps/compile/route-spec.ts";
+import type { ClusterFacts, RouteSpec } from "../apps/compile/route-spec.ts";
 import { type SharedCluster, shareClusters } from "./cluster-shares.ts";
 import type { Placement } from "./placement.ts";
 
@@ -22,7 +23,7 @@ interface PlacedShards {
 export function clusterRulesIn(
   { metadata, spec: { root } }: ShardingConfig,
   shards: PlacedShards,
-): Pick<AppSpec, "clusterOwners" | "decisionKeys" | "missingDecision"> {
+): Pick<AppSpec, "clusterOwners" | "clusterRoute" | "decisionKeys" | "missingDecision"> {
   const { clusterSelector, clustersFrom } = root ?? {};
   const decisionKey = clustersFrom?.placementDecision;
   if (clusterSelector === undefined && decisionKey === undefined) return {};
@@ -47,8 +48,21 @@ export function clusterRulesIn(
       const closed = selected.map(({ name }) => [name, DEFAULT_SUBSET] as const);
       return new Map([...closed, ...shareClusters(shared, sharing)]);
     },
+    clusterRoute: (_, owner) => wholeClusterRoute(owner),
     decisionKeys: decisionKey === undefined ? [] : [decisionKey],
     missingDecision: (cluster, chosen) => (isSelected(cluster) && isMissing(chosen) ? decisionKey : undefined),
+  };
+}
+
+/** The rules inside a cluster whose namespaces are divided: its shard owns all of them, and what is in no namespace. */
+export function wholeClusterRoute(owner: string): RouteSpec {
+  const members = owner === DEFAULT_SUBSET ? [] : [0];
+  return {
+    rules: members.map(() => ({ kind: "subset", subset: owner, resources: [], origin: "spec.root.clusterSelector" })),
+    sharedResources: [],
+    places: [[CLUSTER_SCOPE, members]],
+    expressions: [],
+    membersOf: () => members,
   };
 }
 

@@ -1,5 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ownersOf } from "../../mesh/ownership/owners.ts";
+import { ownerText } from "../../mesh/ownership/words.ts";
+import { compileNow } from "../apps/compile/compile-now.ts";
+import { wholeClusterRoute } from "./cluster-owners.ts";
 import { type SharedCluster, shareClusters } from "./cluster-shares.ts";
 
 const names = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
@@ -137,7 +141,7 @@ describe("an outage of clusters", () => {
     expect(shareClusters(owned(clusters, before, new Set(clusters)), shards)).toEqual(before);
   });
 
-  it("that comes and goes moves clusters in its first round only", () => {
+  it("that comes and goes moves clusters in its first two rounds only", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 40 }),
@@ -160,11 +164,21 @@ describe("an outage of clusters", () => {
             return moved;
           };
           round("2026-01-01T00:00:00Z");
-          expect(round("2026-01-02T00:00:00Z")).toEqual([]);
+          round("2026-01-02T00:00:00Z");
           expect(round("2026-01-03T00:00:00Z")).toEqual([]);
+          expect(round("2026-01-04T00:00:00Z")).toEqual([]);
         },
       ),
       { numRuns: 500 },
     );
   });
+});
+
+it("a shard owns all namespaces of a cluster whose namespaces are divided, and what is in none", () => {
+  const owners = (owner: string) => {
+    const { ownerOf } = ownersOf(compileNow(wholeClusterRoute(owner), [{ name: "a", labels: {} }]), "apps", "deployments");
+    return ["a", ""].map((place) => ownerText(ownerOf(place)));
+  };
+  expect(owners("shop-0")).toEqual(['subset "shop-0"', 'subset "shop-0"']);
+  expect(owners("")).toEqual(["the default subset", "the default subset"]);
 });

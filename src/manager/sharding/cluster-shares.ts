@@ -1,7 +1,7 @@
 // Which shard owns each of the other clusters that a family divides. Pure: it follows from the present owners, so that a change moves as
 // few clusters as possible. Invariants: the numbers of reachable clusters of two shards differ by at most one, unless a shard may be cut
-// off; a cluster that is unreachable stays with its shard; owners that are computed again from themselves stay the same,
-// unless all shards may be cut off.
+// off. A cluster that is unreachable stays with its shard. Owners that are computed from themselves stay the same, unless all shards may
+// be cut off.
 import { createHash } from "node:crypto";
 
 export interface SharedCluster {
@@ -46,9 +46,9 @@ interface ShardLoad {
 }
 
 /**
- * The clusters that get a shard or another one: those without, and the surplus of shards that have too many. Goes through the pairs of cluster
- * and shard by the hash of both names (rendezvous hashing). Of a surplus, clusters that were unreachable last come first, so an outage that
- * comes and goes again and again moves others only once.
+ * The clusters that get a shard: those without one, and the surplus of shards that have too many. The pairs of cluster and shard are taken in
+ * the order of the hash of both names (rendezvous hashing). Of a surplus, the clusters that were unreachable last come first. So an outage
+ * that comes and goes again and again moves nothing after its second round.
  */
 function balance(loads: readonly ShardLoad[], homeless: readonly SharedCluster[]): ReadonlyMap<string, string> {
   const total = loads.reduce((sum, { own }) => sum + own.length, homeless.length);

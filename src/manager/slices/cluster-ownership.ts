@@ -2,7 +2,7 @@
 // bucket has the place of a cluster.
 import { remember } from "../../base/remember.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
-import { plannedClusters } from "../apps/planned-clusters.ts";
+import { wholeClusters } from "../apps/planned-clusters.ts";
 import type { OwnershipPlan } from "../apps/published-plans.ts";
 import type { Ownership } from "./place-ownership.ts";
 
@@ -17,12 +17,12 @@ export function clusterOfPlace(place: string): string | undefined {
   return place.startsWith(MARK) ? place.slice(MARK.length) : undefined;
 }
 
-/** By place. Clusters with the same ownership share one object. */
+/** By place. Clusters with the same ownership share one object. One whose namespaces are divided has no owner. */
 export function ownershipOfClusters(plan: Pick<OwnershipPlan, "rules" | "clusterWaits">): ReadonlyMap<string, Ownership> {
   const waiting = subsetsByCluster(plan);
   const known = new Map<string, Ownership>();
   return new Map(
-    plannedClusters(plan).map(({ name, owner, isFenced = false }) => {
+    wholeClusters(plan).map(({ name, owner, isFenced = false }) => {
       const from = [...(waiting.get(name) ?? [])]
         .filter((subset) => subset !== owner)
         .map(subsetDisplayName)

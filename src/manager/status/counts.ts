@@ -3,10 +3,11 @@
 import type { AppStatus } from "../../api/app-status.ts";
 import { isInClusterScope } from "../../kube/place.ts";
 import type { AppPod } from "../../mesh/handover/app-pod.ts";
-import { classFacts, createHolders, FIRST_CLASS } from "../../mesh/handover/class-facts.ts";
+import { createHolders } from "../../mesh/handover/class-facts.ts";
 import { lockNameFor } from "../../mesh/ownership/lock.ts";
-import { countNamespaces, namespacesByClass } from "../../mesh/ownership/place-lists.ts";
+import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
 import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../../mesh/ownership/table.ts";
+import { countByHolder } from "../apps/count-by-holder.ts";
 import { countGaps } from "../sharding/family-status.ts";
 import { ageMs, isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
 
@@ -67,18 +68,6 @@ function movingOf({ plan }: StatusFacts, gains: ReadonlyMap<string, Gain>): numb
   let granted = 0;
   for (const gain of gains.values()) granted += gain.granted;
   return draining.size + granted;
-}
-
-/** The number of namespaces of each subset; the key undefined is for those that no subset owns. */
-function countByHolder(desired: RouteTable): ReadonlyMap<string | undefined, number> {
-  const counts = new Map<string | undefined, number>();
-  const { holders } = classFacts(desired);
-  for (const [index, namespaces] of namespacesByClass(desired).entries()) {
-    if (namespaces === 0) continue;
-    const ofClass = holders(index + FIRST_CLASS);
-    for (const holder of ofClass.size === 0 ? [undefined] : ofClass) counts.set(holder, (counts.get(holder) ?? 0) + namespaces);
-  }
-  return counts;
 }
 
 /** The number of namespaces of other subsets to which a pod without a proxy may write. */

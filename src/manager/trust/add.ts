@@ -2,7 +2,7 @@
 // cluster for proxies and operators. A request names such a ConfigMap. Invariant: it exists before a pod of
 // an app can start, and is removed only when no pod in the namespace can mount it.
 
-import { CA_CONFIG_MAP, INJECTED_LABEL } from "../../api/injected-pod.ts";
+import { API_PORT, CA_CONFIG_MAP, INJECTED_LABEL } from "../../api/injected-pod.ts";
 import { MeshError } from "../../base/errors.ts";
 import { CONFIG_MAPS, type ConfigMap, PODS } from "../../kube/client/resources.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
@@ -14,7 +14,7 @@ import type { Store } from "../../runtime/store.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
 import type { MeshIdentity } from "../identity/mesh-identity.ts";
 import { CA_CONFIG_MAPS, isOfManager, MANAGED_BY, MANAGER } from "../identity/mesh-namespaces.ts";
-import { API_PORT, CLUSTER_CA_CONFIG_MAP, SERVICE_ACCOUNT_DIR } from "../injection/names.ts";
+import { CLUSTER_CA_CONFIG_MAP, SERVICE_ACCOUNT_DIR } from "../injection/names.ts";
 
 interface TrustControllerOptions extends ControllerBase, Pick<ManagerContext, "sources" | "apps"> {
   readonly identity: Pick<MeshIdentity, "trustPem" | "onChange">;

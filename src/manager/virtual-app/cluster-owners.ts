@@ -1,5 +1,7 @@
-// Which subset owns each other cluster, by the spec of a VirtualApp. Pure. The spec must be valid.
+// Which subset owns each other cluster, by the spec of a VirtualApp. Pure. The spec must be valid. Clusters whose namespaces are divided
+// have the default subset here: route-rules.ts gives their namespaces to subsets.
 import type { LabelSelector } from "../../api/label-selector.ts";
+import { type MatchLimitSelector, namesClusters } from "../../api/match-limit-selector.ts";
 import type { VirtualAppSpec } from "../../api/virtual-app.ts";
 import { matchesSelector } from "../../kube/label-selector.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
@@ -16,6 +18,8 @@ export interface ClusterRule {
   readonly clusterSelector: LabelSelector | undefined;
   /** The key of a PlacementDecision. */
   readonly decisionKey: string | undefined;
+  /** It names namespaces or resources, so it gives nothing of a cluster that has one owner. */
+  readonly isPartial: boolean;
 }
 
 /** In the order in which they decide. */
@@ -23,19 +27,24 @@ export function clusterRulesOf({ route, subsets = [] }: VirtualAppSpec): readonl
   const matches = new Map((route?.subRules ?? []).map(({ name, match }) => [name, match]));
   return subsets.flatMap(({ name: subset, routeRules }) =>
     routeRules.flatMap((rule) =>
-      (matches.get(rule) ?? []).flatMap(({ clusters, clusterSelector, clustersFrom }, at): ClusterRule[] => {
+      (matches.get(rule) ?? []).flatMap((match, at): ClusterRule[] => {
+        if (!namesClusters(match)) return [];
+        const { clusters, clusterSelector, clustersFrom } = match;
         const decisionKey = clustersFrom?.placementDecision;
-        const namesClusters = [clusters, clusterSelector, decisionKey].some((each) => each !== undefined);
         const origin = `subRules[${rule}].match[${at}]`;
-        return namesClusters ? [{ origin, subset, clusters, clusterSelector, decisionKey }] : [];
+        return [{ origin, subset, clusters, clusterSelector, decisionKey, isPartial: isPartial(match) }];
       }),
     ),
   );
 }
 
+function isPartial({ namespaceSelector, namespaceRegex, resources = [] }: MatchLimitSelector): boolean {
+  return namespaceSelector !== undefined || namespaceRegex !== undefined || resources.length > 0;
+}
+
 /** "unknown": the rule names a PlacementDecision that is missing. */
 export function matchesCluster(
-  { clusters, clusterSelector, decisionKey }: ClusterRule,
+  { clusters, clusterSelector, decisionKey }: Pick<ClusterRule, "clusters" | "clusterSelector" | "decisionKey">,
   { name, labels }: ClusterFacts,
   chosen: ChosenClusters,
 ): boolean | "unknown" {
@@ -43,17 +52,26 @@ export function matchesCluster(
   return clusters?.includes(name) || (clusterSelector !== undefined && matchesSelector(clusterSelector, labels));
 }
 
-/** The first rule that matches the cluster, or of which nobody knows whether it does. */
-export function decidingRule(
-  rules: readonly ClusterRule[],
-  cluster: ClusterFacts,
-  chosen: ChosenClusters,
-): { readonly rule: ClusterRule; readonly isMissing: boolean } | undefined {
-  for (const rule of rules) {
+interface Decided {
+  readonly rule: ClusterRule;
+  readonly isMissing: boolean;
+}
+
+/** The first rule that gives the whole cluster, or of which nobody knows whether it does. */
+export function decidingRule(rules: readonly ClusterRule[], cluster: ClusterFacts, chosen: ChosenClusters): Decided | undefined {
+  for (const rule of rules.filter((each) => !each.isPartial)) {
     const match = matchesCluster(rule, cluster, chosen);
     if (match !== false) return { rule, isMissing: match === "unknown" };
   }
   return undefined;
+}
+
+/** The first rule of which nobody knows whether it gives something of the cluster, before one that gives the whole. */
+function missingRule(rules: readonly ClusterRule[], cluster: ClusterFacts, chosen: ChosenClusters): ClusterRule | undefined {
+  const decided = decidingRule(rules, cluster, chosen);
+  const before = decided === undefined ? rules : rules.slice(0, rules.indexOf(decided.rule) + 1);
+  const counts = (rule: ClusterRule) => cluster.upstream !== undefined || !rule.isPartial;
+  return before.find((rule) => counts(rule) && matchesCluster(rule, cluster, chosen) === "unknown");
 }
 
 /**
@@ -64,11 +82,12 @@ export function decidingRule(
 export function clusterRulesIn(
   spec: VirtualAppSpec,
   app: string,
-): Pick<AppSpec, "clusterOwners" | "decisionKeys" | "missingDecision"> {
+): Pick<AppSpec, "clusterOwners" | "idleClusterRules" | "decisionKeys" | "missingDecision"> {
   const rules = clusterRulesOf(spec);
   if (rules.length === 0) return {};
   const subsets = new Set((spec.subsets ?? []).map(({ name }) => name));
   const ownerOf = (cluster: ClusterFacts, chosen: ChosenClusters) => {
+    if (cluster.upstream !== undefined) return DEFAULT_SUBSET;
     const decided = decidingRule(rules, cluster, chosen);
     if (decided?.isMissing !== true) return decided?.rule.subset ?? DEFAULT_SUBSET;
     const present = cluster.owners?.get(app);
@@ -76,10 +95,14 @@ export function clusterRulesIn(
   };
   return {
     clusterOwners: (clusters, chosen) => new Map(clusters.map((cluster) => [cluster.name, ownerOf(cluster, chosen)])),
+    idleClusterRules: (cluster, chosen) => idleRules(rules, cluster, chosen),
     decisionKeys: [...new Set(rules.flatMap(({ decisionKey = [] }) => decisionKey))],
-    missingDecision: (cluster, chosen) => {
-      const decided = decidingRule(rules, cluster, chosen);
-      return decided?.isMissing ? decided.rule.decisionKey : undefined;
-    },
+    missingDecision: (cluster, chosen) => missingRule(rules, cluster, chosen)?.decisionKey,
   };
+}
+
+/** The rules that match a cluster with one owner and give nothing of it, since they name namespaces or resources. */
+function idleRules(rules: readonly ClusterRule[], cluster: ClusterFacts, chosen: ChosenClusters): readonly string[] {
+  if (cluster.upstream !== undefined) return [];
+  return rules.flatMap((rule) => (rule.isPartial && matchesCluster(rule, cluster, chosen) === true ? [rule.origin] : []));
 }

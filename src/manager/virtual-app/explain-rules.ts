@@ -8,7 +8,7 @@ import { formatTerms, type Labels, matchesTerms, termsOfSelector } from "../../k
 import type { RouteRule } from "../../mesh/ownership/table.ts";
 import type { ChosenClusters } from "../apps/chosen-clusters.ts";
 import type { ClusterFacts, NamespaceFacts } from "../apps/compile/route-spec.ts";
-import { type ClusterRule, clusterRulesOf, decidingRule } from "./cluster-owners.ts";
+import { type ClusterRule, clusterRulesOf, decidingRule, matchesCluster } from "./cluster-owners.ts";
 import { routeOf } from "./route-rules.ts";
 
 export interface RuleAnswer {
@@ -16,7 +16,7 @@ export interface RuleAnswer {
   readonly rule: string;
   /** Absent for a limit of the whole app. */
   readonly subset?: string | undefined;
-  readonly match: "yes" | "no" | "not known" | "not reached" | "by object";
+  readonly match: "yes" | "no" | "not known" | "not reached" | "by object" | "by namespace";
   readonly why: string;
 }
 
@@ -55,8 +55,8 @@ export function explainClusterRules(spec: VirtualAppSpec, cluster: ClusterFacts,
     const named = { rule: rule.origin, subset: rule.subset };
     if (at > decides) return { ...named, match: "not reached", why: by };
     const why = comparedCluster(rule, cluster, chosen);
-    if (at < decides) return { ...named, match: "no", why };
-    return { ...named, match: decided?.isMissing ? "not known" : "yes", why };
+    if (at === decides) return { ...named, match: decided?.isMissing ? "not known" : "yes", why };
+    return { ...named, ...partialAnswer(rule, cluster, chosen, why) };
   });
   if (rules.length === 0) return [];
   const rest: Pick<RuleAnswer, "match" | "why"> =
@@ -75,6 +75,21 @@ export function decisionText(key: string, cluster: string, chosen: ChosenCluster
   const names = chosen.get(key);
   if (names === undefined) return `there is no PlacementDecision with the decision-key ${key}`;
   return `PlacementDecision ${key} ${names.has(cluster) ? "names" : "does not name"} ${cluster}`;
+}
+
+/** What a rule before the deciding one gives of the cluster: nothing, or namespaces and resources. */
+function partialAnswer(
+  rule: ClusterRule,
+  cluster: ClusterFacts,
+  chosen: ChosenClusters,
+  why: string,
+): Pick<RuleAnswer, "match" | "why"> {
+  const match = rule.isPartial && matchesCluster(rule, cluster, chosen);
+  if (match === false) return { match: "no", why };
+  if (cluster.upstream === undefined)
+    return { match: "no", why: `${why}, but the term is about namespaces: that needs interception: Terminate` };
+  if (match === "unknown") return { match: "not known", why };
+  return { match: "by namespace", why: `${why}; only for the namespaces and resources of the term` };
 }
 
 /** By the names that the compiler gives to the rules. */

@@ -10,7 +10,7 @@ import type { CallerPolicy } from "../../mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { type App, type AppSpec, type AppWords, frozenIn, type Source } from "../apps/app.ts";
 import { clusterRulesIn } from "./cluster-owners.ts";
-import { routeOf } from "./route-rules.ts";
+import { clusterRouteOf, routeOf } from "./route-rules.ts";
 import { judgeEdit } from "./virtual-app-edit.ts";
 
 const WORDS: AppWords = {
@@ -102,6 +102,7 @@ export function specOf({
   metadata: { name = "", annotations = {}, generation },
 }: Pick<VirtualApp, "spec" | "metadata">): AppSpec {
   const isConfirmed = annotationValue(annotations, "confirm-moves") === String(generation);
+  const clusterRules = clusterRulesIn(spec, name);
   return {
     subsets: subsetsOf(spec),
     lockName: lockNameOf(spec),
@@ -113,7 +114,10 @@ export function specOf({
     maxMovingPercent: isConfirmed ? undefined : spec.route?.maxMovingPercent,
     retainsLosses: spec.route?.onLoss !== "InPlace",
     route: () => routeOf(spec),
-    ...clusterRulesIn(spec, name),
+    ...clusterRules,
+    // Without a PlacementDecision that a rule names, nobody knows who owns the namespaces inside the cluster.
+    clusterRoute: (cluster, _, chosen) =>
+      clusterRules.missingDecision?.(cluster, chosen) === undefined ? clusterRouteOf(spec, cluster, chosen) : undefined,
   };
 }
 

@@ -2,6 +2,7 @@
 // compilation. Pure.
 import type { Labels } from "../../../kube/label-selector.ts";
 import type { KubeObject } from "../../../kube/types.ts";
+import type { ClusterUpstream } from "../../../mesh/ownership/clusters.ts";
 import type { ResourceMatch, RouteRule } from "../../../mesh/ownership/table.ts";
 
 /** The facts about a namespace that rules use. */
@@ -21,6 +22,8 @@ export interface ClusterFacts {
   readonly isUnreachable?: true | undefined;
   /** Since when all pods of the owners can, in RFC 3339. Absent: not known. */
   readonly reachableSince?: string | undefined;
+  /** Its namespaces are divided. Absent: one subset owns the whole cluster. */
+  readonly upstream?: ClusterUpstream | undefined;
 }
 
 export function namespaceFacts({ metadata: { name = "", labels = {} } }: Pick<KubeObject, "metadata">): NamespaceFacts {

@@ -1,0 +1,198 @@
+// The clusters whose namespaces this manager watches, and what is known of each. Invariant: a cluster that cannot be watched changes
+// nothing for another one. The leader's controller fills it; apps and statuses read it.
+import type { Runnable } from "../../base/lifecycle.ts";
+import type { ProcessContext } from "../../base/process-context.ts";
+import { createKubeClient } from "../../kube/client/client.ts";
+import type { KubeConnection } from "../../kube/client/connection.ts";
+import type { KubeObject } from "../../kube/types.ts";
+import { labelsChanged } from "../../runtime/controller.ts";
+import { formatRequest, parseRequest, type Request } from "../../runtime/reconciler.ts";
+import type { Store } from "../../runtime/store.ts";
+import { createNamespaceWatch, type NamespaceWatch, type RemoteClient } from "./namespace-watch.ts";
+import type { TenantConnection } from "./read-kubeconfig.ts";
+import { isRefusal, MAX_ANSWER_BYTES, MAX_NAMESPACES } from "./remote-namespaces.ts";
+
+/** The reasons why the namespaces of a cluster are known or not. */
+export type NamespacesReason =
+  | "Listed"
+  | "NotListedYet"
+  | "SecretNotReadable"
+  | "KubeconfigRefused"
+  | "Forbidden"
+  | "Unreachable"
+  | "TooMany";
+
+export interface NamespacesState {
+  readonly reason: NamespacesReason;
+  readonly message: string;
+}
+
+interface Watched {
+  /** Why there is no watch. */
+  problem?: NamespacesState | undefined;
+  watch?: NamespaceWatch | undefined;
+  /** What was last told to the listeners. */
+  told: string;
+}
+
+interface WatchedClustersOptions extends Pick<ProcessContext, "clock" | "random" | "log"> {
+  readonly userAgent: string;
+  /** Default: createKubeClient. */
+  readonly connect?: (connection: KubeConnection) => RemoteClient;
+}
+
+export type WatchedClusters = ReturnType<typeof createWatchedClusters>;
+
+/** Makes a burst of changes one, also one of a server that never stops. */
+const DEBOUNCE_MS = 100;
+/** A namespace has at most 32; each has a connection of its own. */
+const MAX_WATCHES = 256;
+const NOT_YET: NamespacesState = { reason: "NotListedYet", message: "the manager has not listed the cluster's namespaces yet" };
+
+export function createWatchedClusters({ userAgent, connect = createKubeClient, clock, random, log }: WatchedClustersOptions) {
+  /** By "namespace/name" of the MeshCluster. */
+  const clusters = new Map<string, Watched>();
+  const onNamespaces = createListeners<Request>();
+  const onState = createListeners<Request>();
+
+  const stateOf = (cluster: Request): NamespacesState => {
+    const { watch, problem } = clusters.get(formatRequest(cluster)) ?? {};
+    if (problem !== undefined) return problem;
+    return watch === undefined ? NOT_YET : watchState(watch);
+  };
+  const tell = (key: string) => {
+    const entry = clusters.get(key);
+    const { reason, message } = stateOf(parseRequest(key));
+    if (entry === undefined || entry.told === `${reason} ${message}`) return;
+    entry.told = `${reason} ${message}`;
+    onState.tell(parseRequest(key));
+  };
+  const entryOf = (key: string): Watched => {
+    const entry = clusters.get(key) ?? { told: "" };
+    clusters.set(key, entry);
+    return entry;
+  };
+  const stopWatch = (key: string) => {
+    const entry = clusters.get(key);
+    const watch = entry?.watch;
+    if (entry === undefined || watch === undefined) return;
+    entry.watch = undefined;
+    watch.stop().catch((error: unknown) => log.error({ err: error, cluster: key }, "a watch could not be ended"));
+    onNamespaces.tell(parseRequest(key));
+  };
+  const startWatch = (key: string, server: string, client: RemoteClient): NamespaceWatch => {
+    const watch = createNamespaceWatch({
+      server,
+      client,
+      clock,
+      random,
+      log: log.child({ meshCluster: key }),
+      onHeard: () => tell(key),
+    });
+    const isCurrent = () => clusters.get(key)?.watch === watch;
+    let isDue = false;
+    watch.store.onChange((change) => {
+      if (isDue || !watch.store.hasSynced || !labelsChanged(change)) return;
+      isDue = true;
+      clock.after(DEBOUNCE_MS, () => {
+        isDue = false;
+        if (isCurrent()) onNamespaces.tell(parseRequest(key));
+      });
+    });
+    void watch.store.synced.then(() => {
+      if (!isCurrent()) return;
+      onNamespaces.tell(parseRequest(key));
+      tell(key);
+    });
+    return watch;
+  };
+
+  return {
+    stateOf,
+    /** The cluster's namespaces; undefined until they are listed. */
+    storeOf(cluster: Request): Store<KubeObject> | undefined {
+      const store = clusters.get(formatRequest(cluster))?.watch?.store;
+      return store?.hasSynced ? store : undefined;
+    },
+    /** Watches the cluster's namespaces by this connection from now on. Returns false if there are too many watches. */
+    use(cluster: Request, { server, ...credentials }: TenantConnection): boolean {
+      const key = formatRequest(cluster);
+      const entry = entryOf(key);
+      const watches = [...clusters.values()].filter(({ watch }) => watch !== undefined).length;
+      if (entry.watch === undefined && watches >= MAX_WATCHES) {
+        entry.problem = { reason: "TooMany", message: `the manager watches the namespaces of at most ${MAX_WATCHES} clusters` };
+        tell(key);
+        return false;
+      }
+      entry.problem = undefined;
+      const client = connect({ server, ...credentials, userAgent, maxAnswerBytes: MAX_ANSWER_BYTES });
+      if (entry.watch?.server === server) entry.watch.use(client);
+      else {
+        stopWatch(key);
+        entry.watch = startWatch(key, server, client);
+      }
+      tell(key);
+      return true;
+    },
+    /** Ends the watch, since there are no credentials for it. */
+    refuse(cluster: Request, problem: NamespacesState): void {
+      const key = formatRequest(cluster);
+      entryOf(key).problem = problem;
+      stopWatch(key);
+      tell(key);
+    },
+    /** Tells the listeners a state that only time has changed: trouble that has lasted. */
+    look: (cluster: Request) => tell(formatRequest(cluster)),
+    /** Ends the watches of all other clusters of the namespace. */
+    keep(namespace: string, names: readonly string[]): void {
+      const kept = new Set(names.map((name) => formatRequest({ namespace, name })));
+      for (const key of [...clusters.keys()]) {
+        if (parseRequest(key).namespace !== namespace || kept.has(key)) continue;
+        stopWatch(key);
+        clusters.delete(key);
+      }
+    },
+    /** Calls the listener with each cluster whose namespaces, or their labels, have changed, or are known or unknown now. */
+    onNamespaces: onNamespaces.add,
+    /** Calls the listener with each cluster whose state has changed. */
+    onState: onState.add,
+    /** Ends all watches with the leadership. */
+    runnable: {
+      name: "namespaces of other clusters",
+      start: async () => undefined,
+      stop: async () => {
+        const ending = [...clusters.values()].map(({ watch }) => watch?.stop());
+        clusters.clear();
+        await Promise.all(ending);
+      },
+    } satisfies Runnable,
+  };
+}
+
+function watchState({ store, trouble, server }: NamespaceWatch): NamespacesState {
+  if (trouble !== undefined) {
+    const { message } = trouble;
+    if (trouble.code === "TOO_MANY_NAMESPACES")
+      return { reason: "TooMany", message: `the cluster has more than ${MAX_NAMESPACES} namespaces` };
+    if (isRefusal(trouble)) {
+      const advice = "the kubeconfig's user needs list and watch on namespaces";
+      return { reason: "Forbidden", message: `${new URL(server).host} refuses the manager (${message}): ${advice}` };
+    }
+    return { reason: "Unreachable", message: `${new URL(server).host} does not serve the manager: ${message}` };
+  }
+  if (!store.hasSynced) return NOT_YET;
+  return { reason: "Listed", message: "the manager watches the cluster's namespaces" };
+}
+
+function createListeners<T>() {
+  const listeners = new Set<(event: T) => void>();
+  return {
+    add(listener: (event: T) => void): () => void {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    tell(event: T): void {
+      for (const listener of listeners) listener(event);
+    },
+  };
+}

@@ -16,6 +16,7 @@ import { EXPLAIN_OWNER } from "./commands/explain-owner.ts";
 import { EXPLAIN_REQUEST } from "./commands/explain-request.ts";
 import { FREEZE, THAW } from "./commands/freeze.ts";
 import { INJECT } from "./commands/inject.ts";
+import { KUBECONFIG } from "./commands/kubeconfig.ts";
 import { LABELS_REMOVE } from "./commands/labels-remove.ts";
 import { LINT } from "./commands/lint.ts";
 import { OWNERS } from "./commands/owners.ts";
@@ -53,6 +54,7 @@ export const COMMANDS: readonly Command[] = [
   PLAN,
   LINT,
   INJECT,
+  KUBECONFIG,
   PAUSE,
   RESUME,
   CONFIRM,

@@ -145,6 +145,11 @@ describe("status", () => {
     what helps: docs/reference/status.md#meshcluster
 `);
     expect((await startCli([movingApp(), settled]).run("status")).stdout).toContain("  1 other cluster, each with one owner\n");
+    const divided = { ...meshClusterOf("eu-1", "eu"), status: { namespaces: [{ app: "shop", total: 3 }] } };
+    expect((await startCli([movingApp(), divided]).run("status")).stdout).toContain("  1 other cluster, divided by namespace\n");
+    expect((await startCli([movingApp(), divided, settled]).run("status")).stdout).toContain(
+      "  2 other clusters, 1 divided by namespace, the others each with one owner\n",
+    );
     expect((await startCli([movingApp(), meshClusterOf("eu-1", "eu")]).run("status")).stdout).not.toContain("other cluster");
   });
 

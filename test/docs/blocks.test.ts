@@ -30,6 +30,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/tasks/break-glass.md": "the guide runs the rest; this one is for a deletion without a manager, as in docs/tasks/leave.md",
   "docs/tasks/build-images.md": "scripts/images.test.ts runs them with builders that record their calls",
   "docs/tasks/canary-an-operator.md": "the quickstart runs it at the same point",
+  "docs/tasks/divide-cluster-namespaces.md": "test/e2e/cluster-namespaces.test.ts does the same on real control planes",
   "docs/tasks/divide-clusters.md": "test/e2e/clusters.test.ts waits for the same conditions",
   "docs/tasks/install.md": "docker does not run here; test/nightly/chart.test.ts installs with such values",
   "docs/tasks/label-objects.md": "test/nightly/labels.test.ts does the same",

@@ -71,10 +71,11 @@ export interface ClusterWrite {
   readonly answeredMs: number;
 }
 
-/** The successful writes of writers in the audit log of a cluster, oldest first. */
-export function clusterWrites(kube: Kube): ClusterWrite[] {
+/** The successful writes of writers in the audit log of a cluster, oldest first. @param namespace default: in all */
+export function clusterWrites(kube: Kube, namespace?: string): ClusterWrite[] {
   return kube.audit().flatMap((event: AuditEvent) => {
     const [, pod] = /^writer\/(.*)$/.exec(event.userAgent ?? "") ?? [];
+    if (namespace !== undefined && event.objectRef?.namespace !== namespace) return [];
     if (pod === undefined || event.verb !== "patch" || (event.responseStatus?.code ?? 0) >= 300) return [];
     const [receivedMs, answeredMs] = [event.requestReceivedTimestamp, event.stageTimestamp].map(microTimeMs);
     return [{ pod, receivedMs: receivedMs ?? 0, answeredMs: answeredMs ?? 0 }];

@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
+import { CLUSTERS_PATH } from "../../src/mesh/ownership/clusters.ts";
 import { startChild } from "./child-process.ts";
 import { goProgram } from "./go-build.ts";
 import type { Kube } from "./kube.ts";
@@ -28,16 +29,20 @@ export async function allowReading({ appNamespace: namespace, apply }: Mesh, gro
   await apply(stringify({ apiVersion, kind: "RoleBinding", metadata, roleRef, subjects }));
 }
 
-/** @param clusters by name */
+/**
+ * @param clusters by name
+ * @param clusterOf the cluster of the pod's kubeconfig; default: through its forward proxy
+ */
 export async function startMulticlusterOperator(
   mesh: Mesh,
   pod: MeshPod,
   clusters: Readonly<Record<string, Kube>>,
+  clusterOf: (pod: MeshPod, kube: Kube, name: string) => object = clusterThrough,
 ): Promise<Supervised> {
   const label = `kubeconfigs-of-${pod.name}`;
   for (const [name, kube] of Object.entries(clusters)) {
     const metadata = { namespace: mesh.appNamespace, name: `${pod.name}-${name}`, labels: { [label]: "true" } };
-    const stringData = { kubeconfig: kubeconfigThrough(pod, kube) };
+    const stringData = { kubeconfig: kubeconfigOf(clusterOf(pod, kube, name), kube) };
     await mesh.apply(stringify({ apiVersion: "v1", kind: "Secret", metadata, stringData }));
   }
   return startOperator(mesh, pod, `--secret-label=${label}`);
@@ -90,9 +95,13 @@ async function startOperator(mesh: Mesh, pod: MeshPod, ...args: readonly string[
   });
 }
 
-function kubeconfigThrough(pod: MeshPod, kube: Kube): string {
-  const cluster = clusterThrough(pod, kube);
-  const { token } = kube;
+/** The cluster of a kubeconfig as `ctrlmesh kubeconfig` derives it, with the port and the CA of the test's pod. */
+export function clusterServedBy({ proxyUrl, proxyCaPem }: MeshPod, _: Kube, name: string) {
+  const ca = Buffer.from(proxyCaPem).toString("base64");
+  return { server: `${proxyUrl}${CLUSTERS_PATH}${name}`, "certificate-authority-data": ca };
+}
+
+function kubeconfigOf(cluster: object, { token }: Kube): string {
   return stringify({
     apiVersion: "v1",
     kind: "Config",

@@ -13,6 +13,7 @@ import { readFields } from "./read-status.ts";
 /** Another version may have written the status. */
 const STATUS = {
   owners: z.array(z.looseObject({ app: z.string(), subset: z.string() })),
+  namespaces: z.array(z.looseObject({ app: z.string() })),
   waitingOn: z.array(z.string()),
   conditions: conditionsSchema,
 };
@@ -22,6 +23,8 @@ export interface ClusterState {
   readonly name: string;
   /** The owner in each app; while the cluster moves, the next one. */
   readonly owners: readonly { readonly app: string; readonly subset: string }[];
+  /** How each app divides the cluster's namespaces, if it does. */
+  readonly namespaces: readonly { readonly app: string }[];
   /** Pods that may still write there though they do not own it. */
   readonly waitingOn: readonly string[];
   readonly conditions: readonly Condition[];
@@ -49,7 +52,7 @@ export async function listDecisions(
 
 export function clusterState({ metadata: { namespace = "", name = "" }, status }: MeshCluster): ClusterState {
   const { status: read = {}, unread } = readFields(STATUS, status);
-  return { namespace, name, owners: [], waitingOn: [], conditions: [], ...read, unread };
+  return { namespace, name, owners: [], namespaces: [], waitingOn: [], conditions: [], ...read, unread };
 }
 
 /** The conditions that are False, except Ready, which sums up others. */
@@ -62,18 +65,28 @@ export function clusterLines(app: string, own: readonly ClusterState[], nowMs: n
   if (own.length === 0) return [];
   const waiting = own.filter((state) => brokenConditions(state).length > 0);
   const lines = waiting.flatMap((state) =>
-    conditionLines(state, nowMs).map((line) => `    ${state.name} of ${ownerIn(state, app)}: ${line}`),
+    conditionLines(state, nowMs).map((line) => `    ${state.name}${ownedText(ownerIn(state, app))}: ${line}`),
   );
   return [
-    `  ${counted(own.length, "other cluster")}, ${waiting.length === 0 ? "each with one owner" : `${waiting.length} with a problem:`}`,
+    `  ${counted(own.length, "other cluster")}, ${waiting.length === 0 ? settledText(own) : `${waiting.length} with a problem:`}`,
     ...lines,
     ...(lines.length === 0 ? [] : ["    what helps: docs/reference/status.md#meshcluster"]),
   ];
 }
 
-/** The cluster's owner in the app. */
+/** The cluster's owner in the app; undefined if there is none, or the app divides the cluster's namespaces. */
 export function ownerIn({ owners }: Pick<ClusterState, "owners">, app: string): string | undefined {
   return owners.find((each) => each.app === app)?.subset;
+}
+
+function settledText(own: readonly ClusterState[]): string {
+  const divided = own.filter(({ namespaces }) => namespaces.length > 0).length;
+  if (divided === 0) return "each with one owner";
+  return divided === own.length ? "divided by namespace" : `${divided} divided by namespace, the others each with one owner`;
+}
+
+function ownedText(owner: string | undefined): string {
+  return owner === undefined ? ", by namespace" : ` of ${owner}`;
 }
 
 /** The clusters that the app divides. */
@@ -81,7 +94,9 @@ export function clustersOf(
   { namespace, name }: { readonly namespace: string; readonly name: string },
   all: readonly ClusterState[],
 ) {
-  return all.filter((state) => state.namespace === namespace && state.owners.some(({ app }) => app === name));
+  return all.filter(
+    (state) => state.namespace === namespace && [...state.owners, ...state.namespaces].some(({ app }) => app === name),
+  );
 }
 
 export function conditionLines(state: ClusterState, nowMs: number): string[] {

@@ -296,6 +296,16 @@ describe("check of other clusters", () => {
     expect(await found(is("Enforced", "False", "Moving", 3_600_000))).toEqual(["warning: Enforced is False (Moving): why"]);
   });
 
+  it("finds a cluster whose namespaces the manager cannot read, or has not read for long", async () => {
+    expect(await found(is("NamespacesWatched", "False", "SecretNotReadable"))).toEqual([
+      "error: NamespacesWatched is False (SecretNotReadable): why",
+    ]);
+    expect(await found(is("NamespacesWatched", "False", "NotListedYet", 60_000))).toEqual([]);
+    expect(await found(is("NamespacesWatched", "False", "NotListedYet", 3_600_000))).toEqual([
+      "warning: NamespacesWatched is False (NotListedYet): why",
+    ]);
+  });
+
   it("takes a move, and a cluster that nobody divides, for right", async () => {
     expect(await found(is("Enforced", "False", "Moving", 60_000))).toEqual([]);
     expect(await found(is("Ready", "Unknown", "NotDivided"), is("Enforced", "Unknown", "NotDivided"))).toEqual([]);

@@ -8,7 +8,9 @@ const DOCS = "reference/status.md#meshcluster";
 /** A cluster that moves for longer waits for a pod. */
 const LONG_MOVE_MS = 10 * 60_000;
 /** With the others, the cluster has one writer nevertheless. */
-const SAYS_WHO_WRITES: ReadonlySet<string> = new Set(["Identified", "Enforced"]);
+const SAYS_WHO_WRITES: ReadonlySet<string> = new Set(["Identified", "NamespacesWatched", "Enforced"]);
+/** True for a while of each cluster. */
+const PASSING_REASONS: ReadonlySet<string> = new Set(["Moving", "NotListedYet"]);
 
 export const CLUSTERS: Check = {
   name: "clusters",
@@ -25,10 +27,11 @@ export const CLUSTERS: Check = {
         ...unreadFindings(unread, DOCS, about),
         ...bad
           .filter(
-            ({ reason, lastTransitionTime }) => reason !== "Moving" || nowMs - Date.parse(lastTransitionTime) > LONG_MOVE_MS,
+            ({ reason, lastTransitionTime }) =>
+              !PASSING_REASONS.has(reason) || nowMs - Date.parse(lastTransitionTime) > LONG_MOVE_MS,
           )
           .map(({ type, reason, message }) => {
-            const found = reason === "Moving" || !SAYS_WHO_WRITES.has(type) ? foundWarning : foundError;
+            const found = PASSING_REASONS.has(reason) || !SAYS_WHO_WRITES.has(type) ? foundWarning : foundError;
             return found(`${type} is False (${reason}): ${message}`, DOCS, about);
           }),
       ];

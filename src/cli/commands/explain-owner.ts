@@ -23,9 +23,9 @@ const CLUSTER_WORDS = [MESH_CLUSTERS.resource, "meshcluster", "mcl"];
 
 export const EXPLAIN_OWNER: Command = {
   name: "explain owner",
-  args: "NAMESPACE|meshcluster/NAME",
+  args: "NAMESPACE|meshcluster/NAME[/NAMESPACE]",
   maxArgs: 1,
-  summary: "who owns a namespace or another cluster, as the sidecars enforce it",
+  summary: "who owns a namespace, or another cluster or a namespace of it, as the sidecars enforce it",
   flags: {
     app: { type: "string", value: "APP", help: "only this app; default: all apps of the namespace of -n" },
     resource: { type: "string", value: "RESOURCE.GROUP", help: "for rules that name resources, for example deployments.apps" },
@@ -33,8 +33,8 @@ export const EXPLAIN_OWNER: Command = {
   async run(call: Call) {
     const { flags, output, cluster } = call;
     const [target] = call.args;
-    const clusterName = nameIn(target, CLUSTER_WORDS);
-    const place = clusterName ?? nameOf(target, NAMESPACE_WORDS);
+    const [clusterName, inside] = nameIn(target, CLUSTER_WORDS)?.split(/\/(.*)/s) ?? [];
+    const place = inside ?? clusterName ?? nameOf(target, NAMESPACE_WORDS);
     const isName = clusterName !== undefined || !place.includes("/");
     if (place === "" || !isName) throw usageError("name a namespace, or another cluster as meshcluster/NAME");
     const connected = await cluster();
@@ -42,7 +42,7 @@ export const EXPLAIN_OWNER: Command = {
     const app = flags.text("app");
     const apps = app === undefined ? await listApps(connected, home) : [await findApp(connected, app, home)];
     if (apps.length === 0) throw failure(`there is no app in namespace ${home}; -n names the namespace of the operator`);
-    const query = clusterName === undefined ? namespaceQuery(place, flags) : clusterQuery(clusterName, flags);
+    const query = clusterName === undefined ? namespaceQuery(place, flags) : clusterQuery(clusterName, inside, flags);
     const asked = await askSidecarsOf(connected, apps, { path: `/debug/owner?${query}`, schema: ANSWER }, output);
     const items = asked.map(({ app: of, pod, answer, problem }) => ({
       app: of,
@@ -89,7 +89,8 @@ function namespaceQuery(namespace: string, flags: FlagValues): URLSearchParams {
   return new URLSearchParams({ namespace, group: group.join("."), resource: plural });
 }
 
-function clusterQuery(name: string, flags: FlagValues): URLSearchParams {
+function clusterQuery(name: string, inside: string | undefined, flags: FlagValues): URLSearchParams {
+  if (inside !== undefined) return new URLSearchParams([...namespaceQuery(inside, flags), ["cluster", name]]);
   if (flags.text("resource") !== undefined) throw usageError("--resource: a cluster has one owner for all resources");
   return new URLSearchParams({ cluster: name });
 }

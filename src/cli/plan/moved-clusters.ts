@@ -5,6 +5,8 @@ import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 
 /** The owner of a cluster that the app does not divide. */
 export const EVERY_POD = "every pod";
+/** In place of an owner, for a cluster whose namespaces are divided. Which of them move is not computed: they are in that cluster. */
+export const BY_NAMESPACE = "(by namespace)";
 
 export interface ClusterMove {
   readonly cluster: string;
@@ -86,7 +88,8 @@ function isOpen(routes: Routes, server: string): boolean {
 /** Of a server that every pod can reach in both, it is the owner who finds the cluster; otherwise who can write there. */
 function ownerIn(routes: Routes, others: Routes, server: string): string {
   const route = routes.get(server);
-  return route === undefined || (route.isOpen && !isOpen(others, server)) ? EVERY_POD : subsetDisplayName(route.owner);
+  if (route === undefined || (route.isOpen && !isOpen(others, server))) return EVERY_POD;
+  return route.upstream === undefined ? subsetDisplayName(route.owner) : BY_NAMESPACE;
 }
 
 /** What the moves mean for the pods, as notes. */

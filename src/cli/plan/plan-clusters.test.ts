@@ -140,6 +140,14 @@ describe("plan of an edit of MeshClusters", () => {
     expect(moved).not.toMatch(/every pod|drainSeconds/);
   });
 
+  it("says that its namespaces get owners of their own with Terminate", async () => {
+    const terminate = cluster("eu-1", "eu", { interception: "Terminate", terminate: { kubeconfigSecret: "eu-1" } });
+    const { stdout } = await plan([terminate], [...CLUSTERS, stored(givesTo("eu"))]);
+    expect(stdout).toContain("clusters v2 -> (by namespace)  1  eu-1\n");
+    const twice = await plan([terminate], [terminate, CLUSTERS[1], stored(givesTo("eu"))]);
+    expect(twice.stdout).not.toContain("(by namespace)");
+  });
+
   it("names one that would be refused, and one whose server an older one has", async () => {
     const refused = await plan([cluster("eu-2", "eu", { servers: ["http://eu-2"] })], [...CLUSTERS, app]);
     expect(refused).toMatchObject({

@@ -1,0 +1,197 @@
+// The namespaces of another cluster, each with one writer: two real control planes. The pods have one token for the other cluster,
+// which outlives every pod. Its audit log decides.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ProxyAgent, request } from "undici";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { parse, stringify } from "yaml";
+import { MESH_CLUSTERS } from "../../src/api/resources.ts";
+import { turnsOf } from "../support/cluster-writer.ts";
+import { ctrlmesh } from "../support/ctrlmesh.ts";
+import { demoVirtualApp } from "../support/demo-app.ts";
+import { createDividedCluster, type DividedCluster } from "../support/divided-cluster.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Kube, startKube } from "../support/kube.ts";
+import { kubectl } from "../support/kubectl.ts";
+import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
+import { type NamespaceWriter, startNamespaceWriter, writesIn } from "../support/namespace-writer.ts";
+import { createProbe } from "../support/probe.ts";
+import { describeWithKube, itWithProgram } from "../support/requirements.ts";
+
+const NAMESPACE = "foo-system";
+const SUBSETS = { "foo-0": "", "foo-1": "", "canary-0": "v2" };
+const DRAIN_SECONDS = 2;
+const NAMESPACES = ["team-a", "team-b", "team-c"];
+const BASE = "/_ctrlmesh/clusters/eu";
+
+describeWithKube("the namespaces of another cluster", () => {
+  let home: Kube;
+  let eu: Kube;
+  let mesh: Mesh;
+  let cluster: DividedCluster;
+  const pods = new Map<string, MeshPod>();
+  const writers = new Map<string, NamespaceWriter>();
+  const folder = mkdtempSync(join(tmpdir(), "ctrlmesh-namespaces-"));
+  const last = (pod: string) => writers.get(pod)?.last;
+  const podOf = (name: string): MeshPod => {
+    const pod = pods.get(name);
+    if (pod === undefined) throw new Error(`there is no pod ${name}`);
+    return pod;
+  };
+  const addPod = async (name: string, version: string) => {
+    const pod = await mesh.addPod({ name, labels: { version }, egress: true });
+    pods.set(name, pod);
+    writers.set(name, await startNamespaceWriter(pod, { name: "eu", kube: eu }, NAMESPACES));
+  };
+  const divide = (...matches: readonly object[]) => {
+    const app = parse(demoVirtualApp());
+    app.spec.route.subRules[0].match.push(...matches);
+    return mesh.apply(stringify(app));
+  };
+  const statusOf = async () => (await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name: "eu" })).status;
+  const conditions = async () =>
+    Object.fromEntries(((await statusOf())?.conditions ?? []).map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+  const isReady = () => eventually(async () => expect((await conditions()).Ready).toMatch(/^True /), 30_000);
+  const namesSeenBy = async (name: string, path: string): Promise<string[]> => {
+    const { proxyUrl: url, proxyCaPem: caPem } = podOf(name);
+    const probe = createProbe({ url, caPem, token: eu.token });
+    const { body } = await probe.get(`${BASE}${path}`);
+    await probe.close();
+    const { items = [] } = JSON.parse(body.toString());
+    return items.flatMap(({ metadata }: { metadata: { name: string; namespace: string } }) =>
+      metadata.name === "shared" ? metadata.namespace : [],
+    );
+  };
+
+  beforeAll(async () => {
+    [home, eu] = await Promise.all([startKube(), startKube()]);
+    cluster = createDividedCluster("eu", eu);
+    for (const name of NAMESPACES) {
+      await cluster.createNamespace(name, name === "team-a" ? { tier: "canary" } : {});
+      await cluster.createConfigMap(name);
+    }
+    mesh = await startMesh({ kube: home });
+    await cluster.join(mesh, DRAIN_SECONDS);
+    await divide({ clusters: ["eu"], namespaceSelector: { matchLabels: { tier: "canary" } } });
+    await addPod("foo-0", "v1");
+    await addPod("canary-0", "v2");
+  });
+  afterAll(async () => {
+    for (const writer of writers.values()) await writer.stop();
+    await cluster?.close();
+    await mesh?.stop();
+    for (const kube of [home, eu]) await kube?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("have one writer each, and the other pods are refused and do not see their objects", async () => {
+    await isReady();
+    await eventually(() => {
+      expect(last("canary-0")).toEqual({ "team-a": "200", "team-b": "403", "team-c": "403" });
+      expect(last("foo-0")).toEqual({ "team-a": "403", "team-b": "200", "team-c": "200" });
+    }, 30_000);
+    expect(await namesSeenBy("canary-0", "/api/v1/configmaps")).toEqual(["team-a"]);
+    expect(await namesSeenBy("foo-0", "/api/v1/configmaps")).toEqual(["team-b", "team-c"]);
+    expect(await conditions()).toMatchObject({ NamespacesWatched: expect.stringMatching(/^True/), Enforced: "True OneOwner" });
+  });
+
+  it("cannot be reached by a connection around the proxy's path", async () => {
+    const agent = new ProxyAgent({ uri: podOf("canary-0").egressUrl, requestTls: { ca: eu.caPem }, proxyTunnel: true });
+    await expect(request(`${eu.server}/version`, { dispatcher: agent })).rejects.toThrow(/503|403/);
+    await agent.destroy();
+  });
+
+  itWithProgram("kubectl", "are served to kubectl by a kubeconfig that ctrlmesh derives", async () => {
+    const file = join(folder, "eu.yaml");
+    writeFileSync(file, cluster.adminKubeconfig());
+    const derived = await ctrlmesh(home.kubeconfig, ["kubeconfig", "eu", "-n", NAMESPACE, "-f", file]);
+    expect(derived.code).toBe(0);
+    // The test's proxies have other ports, and no service-account volume.
+    const { proxyUrl, proxyCaPem } = podOf("canary-0");
+    const ca = join(folder, "ca.crt");
+    writeFileSync(ca, proxyCaPem);
+    const mine = derived.stdout
+      .replace("https://127.0.0.1:5443", proxyUrl)
+      .replace("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", ca);
+    const kubeconfig = join(folder, "derived.yaml");
+    writeFileSync(kubeconfig, mine);
+    const run = (...args: string[]) => kubectl(kubeconfig, args);
+    expect(await run("get", "configmaps", "-A", "-o", "name", "--field-selector", "metadata.name=shared")).toContain("shared");
+    const manifest = join(folder, "cm.yaml");
+    writeFileSync(manifest, stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "new", namespace: "team-a" } }));
+    await run("apply", "--server-side", "-f", manifest);
+    await expect(run("delete", "configmap", "shared", "-n", "team-b")).rejects.toThrow("team-b");
+    await run("delete", "-f", manifest);
+  });
+
+  it("move by their labels there without two writers, and informers see their objects go and come", async () => {
+    const sinceMs = Date.now();
+    const watchOf = async (name: string) => {
+      const { proxyUrl: url, proxyCaPem: caPem } = podOf(name);
+      const probe = createProbe({ url, caPem, token: eu.token });
+      // As informers do.
+      const { body } = await probe.get(`${BASE}/api/v1/configmaps`);
+      const { resourceVersion } = JSON.parse(body.toString()).metadata;
+      const query = `watch=1&allowWatchBookmarks=true&resourceVersion=${resourceVersion}`;
+      const stream = await probe.stream(`${BASE}/api/v1/configmaps?${query}`);
+      return {
+        saw: (type: string, namespace: string) =>
+          stream
+            .bytes()
+            .toString()
+            .split("\n")
+            .some((line) => line.includes(`"type":"${type}"`) && line.includes(`"namespace":"${namespace}"`)),
+        close: async () => {
+          stream.close();
+          await probe.close();
+        },
+      };
+    };
+    const [loser, owner] = [await watchOf("foo-0"), await watchOf("canary-0")];
+    await cluster.labelNamespace("team-b", { tier: "canary" });
+    await eventually(() => {
+      expect(last("canary-0")).toEqual({ "team-a": "200", "team-b": "200", "team-c": "403" });
+      expect(last("foo-0")).toEqual({ "team-a": "403", "team-b": "403", "team-c": "200" });
+    }, 30_000);
+    await eventually(() => expect([loser.saw("DELETED", "team-b"), owner.saw("ADDED", "team-b")]).toEqual([true, true]), 10_000);
+    await Promise.all([loser.close(), owner.close()]);
+    expect(turnsOf(writesIn(eu, "team-b", sinceMs), SUBSETS)).toEqual({ turns: ["", "v2"], overlaps: [] });
+    expect(turnsOf(writesIn(eu, "team-a", sinceMs), SUBSETS).turns).toEqual(["v2"]);
+    expect(turnsOf(writesIn(eu, "team-c", sinceMs), SUBSETS).turns).toEqual([""]);
+    await isReady();
+  });
+
+  it("get an owner when they are created, and keep it while the manager is away", async () => {
+    await cluster.createNamespace("team-new", { tier: "canary" });
+    const { proxyUrl: url, proxyCaPem: caPem } = podOf("canary-0");
+    const probe = createProbe({ url, caPem, token: eu.token });
+    const create = () =>
+      probe.send("POST", `${BASE}/api/v1/namespaces/team-new/configmaps`, { metadata: { generateName: "c-" } });
+    await eventually(async () => expect((await create()).status).toBe(201), 10_000);
+    await mesh.killManager();
+    const sinceMs = Date.now();
+    await cluster.labelNamespace("team-c", { tier: "canary" });
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    expect((await create()).status).toBe(201);
+    expect(turnsOf(writesIn(eu, "team-c", sinceMs), SUBSETS).turns).toEqual([""]);
+    await mesh.startManager();
+    await eventually(() => expect(last("canary-0")).toMatchObject({ "team-c": "200" }), { withinMs: 60_000 });
+    expect(turnsOf(writesIn(eu, "team-c", sinceMs), SUBSETS)).toEqual({ turns: ["", "v2"], overlaps: [] });
+    await cluster.labelNamespace("team-c", { tier: null });
+    await eventually(() => expect(last("foo-0")).toMatchObject({ "team-c": "200" }), { withinMs: 60_000 });
+    await probe.close();
+  });
+
+  it("have one writer when their owner is removed by force and its processes still reach the cluster", async () => {
+    const sinceMs = Date.now();
+    await podOf("canary-0").deleteObject();
+    await divide({ clusters: ["none"] });
+    await eventually(() => expect(last("foo-0")).toEqual({ "team-a": "200", "team-b": "200", "team-c": "200" }), {
+      withinMs: 60_000,
+    });
+    expect(last("canary-0")?.["team-a"]).toMatch(/503|403/);
+    for (const namespace of ["team-a", "team-b"])
+      expect(turnsOf(writesIn(eu, namespace, sinceMs), SUBSETS)).toEqual({ turns: ["v2", ""], overlaps: [] });
+  });
+});

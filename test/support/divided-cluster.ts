@@ -1,0 +1,70 @@
+// Another cluster whose namespaces are divided, for tests: its namespaces, the manager's access to them, and its MeshCluster.
+import { stringify } from "yaml";
+import type { Kube } from "./kube.ts";
+import type { Mesh } from "./mesh.ts";
+import { createProbe } from "./probe.ts";
+
+type Labels = Readonly<Record<string, string | null>>;
+
+export type DividedCluster = ReturnType<typeof createDividedCluster>;
+
+/** @param name of the MeshCluster and of the Secret */
+export function createDividedCluster(name: string, kube: Kube) {
+  const admin = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token });
+  const create = async (path: string, body: object) => {
+    const { status, body: answer } = await admin.send("POST", path, body);
+    if (status !== 201) throw new Error(`creating in ${path}: ${status} ${answer}`);
+    return JSON.parse(answer.toString());
+  };
+  const kubeconfig = (token: string) => {
+    const cluster = { server: kube.server, "certificate-authority-data": Buffer.from(kube.caPem).toString("base64") };
+    return stringify({
+      apiVersion: "v1",
+      kind: "Config",
+      "current-context": name,
+      clusters: [{ name, cluster }],
+      users: [{ name, user: { token } }],
+      contexts: [{ name, context: { cluster: name, user: name } }],
+    });
+  };
+  /** A token that may list and watch namespaces, and nothing else. */
+  const readerToken = async (): Promise<string> => {
+    const metadata = { name: "ctrlmesh" };
+    await create("/api/v1/namespaces/default/serviceaccounts", { metadata });
+    const rules = [{ apiGroups: [""], resources: ["namespaces"], verbs: ["list", "watch"] }];
+    await create("/apis/rbac.authorization.k8s.io/v1/clusterroles", { metadata, rules });
+    await create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+      metadata,
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "ctrlmesh" },
+      subjects: [{ kind: "ServiceAccount", namespace: "default", name: "ctrlmesh" }],
+    });
+    const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
+    const { status } = await create("/api/v1/namespaces/default/serviceaccounts/ctrlmesh/token", request);
+    return status.token;
+  };
+  return {
+    name,
+    kube,
+    /** Leads there directly, as an administrator. */
+    adminKubeconfig: () => kubeconfig(kube.token),
+    createNamespace: (namespace: string, labels: Labels = {}) =>
+      create("/api/v1/namespaces", { metadata: { name: namespace, labels } }),
+    createConfigMap: (namespace: string, labels: Labels = {}) =>
+      create(`/api/v1/namespaces/${namespace}/configmaps`, { metadata: { name: "shared", labels } }),
+    async labelNamespace(namespace: string, labels: Labels): Promise<void> {
+      const headers = { "content-type": "application/merge-patch+json" };
+      const { status } = await admin.send("PATCH", `/api/v1/namespaces/${namespace}`, { metadata: { labels } }, headers);
+      if (status !== 200) throw new Error(`labelling ${namespace}: ${status}`);
+    },
+    /** Creates the Secret with the manager's access, and the MeshCluster. */
+    async join(mesh: Mesh, drainSeconds: number): Promise<void> {
+      const metadata = { namespace: mesh.appNamespace, name };
+      const stringData = { kubeconfig: kubeconfig(await readerToken()) };
+      await mesh.apply(stringify({ apiVersion: "v1", kind: "Secret", metadata, stringData }));
+      const terminate = { certificateAuthorityData: Buffer.from(kube.caPem).toString("base64"), kubeconfigSecret: name };
+      const spec = { servers: [kube.server], interception: "Terminate", terminate, drainSeconds };
+      await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
+    },
+    close: () => admin.close(),
+  };
+}

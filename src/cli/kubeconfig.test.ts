@@ -54,6 +54,7 @@ describe("kubeconfig", () => {
 
   it.each([
     [kubeconfig({ "client-certificate-data": "x" }), "users.user.client-certificate-data: the proxy cannot pass on"],
+    [kubeconfig({}), "users.user: it has none of token, tokenFile and exec"],
     [kubeconfig({ username: "u", password: "p" }), "users.user.username: only bearer tokens"],
     [kubeconfig({ token: "t" }, { "current-context": "other" }), 'the file has no context "other"; it has: admin@eu'],
     [

@@ -154,7 +154,7 @@ describeWithKube("clusters that a PlacementDecision gives to a subset", () => {
 
   it("are refused by the API server in a rule with two selectors", async () => {
     await expect(follow({ clustersFrom: { placementDecision: "fleet" }, clusters: ["eu"] })).rejects.toThrow(
-      /beside one of clusters, clusterSelector and clustersFrom/,
+      /at most one of clusters, clusterSelector and clustersFrom may be set/,
     );
   });
 });

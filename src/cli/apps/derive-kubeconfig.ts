@@ -21,6 +21,7 @@ const KUBECONFIG = z.looseObject({
 /** They are proved by the TLS connection, which ends at the proxy. */
 const BOUND_TO_TLS = ["client-certificate", "client-certificate-data", "client-key", "client-key-data"];
 /** The proxy passes a bearer token on, and nothing else. */
+const TOKENS = ["token", "tokenFile", "exec"];
 const NOT_A_TOKEN = ["username", "password", "auth-provider"];
 
 interface Target {
@@ -56,6 +57,7 @@ export function deriveKubeconfig(text: string, { cluster: name, servers, context
     );
   const other = NOT_A_TOKEN.find((field) => field in user);
   if (other !== undefined) throw failure(`users.user.${other}: only bearer tokens pass the proxy: token, tokenFile or exec`);
+  if (!TOKENS.some((field) => field in user)) throw failure("users.user: it has none of token, tokenFile and exec");
   return {
     apiVersion: "v1",
     kind: "Config",

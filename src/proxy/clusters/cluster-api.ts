@@ -4,19 +4,19 @@ import { isMeshError } from "../../base/errors.ts";
 import { Registry } from "../../base/metrics.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import { StatusError } from "../../kube/status.ts";
-import { type ClusterRoute, type ClusterUpstream, PROOF_MS } from "../../mesh/ownership/clusters.ts";
+import type { ClusterRoute, ClusterUpstream } from "../../mesh/ownership/clusters.ts";
 import { isAct } from "../../mesh/ownership/decide.ts";
 import { governingPlace } from "../../mesh/ownership/snapshot.ts";
 import { type ApiServer, type ApiServerOptions, createApiServer, DEFAULT_TIMEOUTS } from "../api-server/api-server.ts";
 import { fixedTrust } from "../api-server/connector.ts";
 import type { Call, Handler } from "../call/call.ts";
-import type { HomeProof } from "../home/home-proof.ts";
+import { type HomeProof, whyUnproven } from "../home/home-proof.ts";
 import type { ClusterReach } from "../observe/cluster-reach.ts";
 import type { Session } from "../session/session.ts";
 
 export interface ClusterApiDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly session: Pick<Session, "beginWrite">;
-  readonly home: Pick<HomeProof, "leftMs">;
+  readonly home: Pick<HomeProof, "leftMs" | "authorization">;
   readonly reach: ClusterReach;
   readonly upstream?: Pick<ApiServerOptions, "timeouts" | "liveness"> | undefined;
 }
@@ -33,7 +33,7 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
     apiServer: upstream.url,
     trust: fixedTrust(upstream.ca, upstream.serverName),
     timeouts: { ...timeouts, abandonedMs: drainMs },
-    mayWrite: () => (home.leftMs() > 0 ? undefined : unproven(name)),
+    mayWrite: () => (home.leftMs() > 0 ? undefined : unproven(name, home)),
   });
   const keepInFlight = (call: Call) => {
     const { info } = call;
@@ -62,9 +62,7 @@ function mayHaveArrived(error: unknown): boolean {
   return ["UPSTREAM_BROKEN", "UPSTREAM_TIMEOUT", "ABORTED", "REQUEST_BODY_BROKEN"].some((code) => isMeshError(error, code));
 }
 
-function unproven(cluster: string): StatusError {
-  const why = `the API server at home has not accepted this pod for ${PROOF_MS / 1_000} s, so it may have been removed`;
-  return new StatusError("ServiceUnavailable", `ctrlmesh: cluster ${JSON.stringify(cluster)} is closed for writes: ${why}`, {
-    retryAfterSeconds: 1,
-  });
+function unproven(cluster: string, home: Pick<HomeProof, "authorization">): StatusError {
+  const message = `ctrlmesh: cluster ${JSON.stringify(cluster)} is closed for writes: ${whyUnproven(home)}`;
+  return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
 }

@@ -1,11 +1,12 @@
 // The refusals that policies and clusters have for a request to another server. Pure. `admit` throws them, and an explanation names
 // them, so an explanation says what the operator would get.
 import type { Random } from "../../base/clock.ts";
-import { accessTo, CLUSTERS_PATH, type ClusterRoute, PROOF_MS } from "../../mesh/ownership/clusters.ts";
+import { accessTo, CLUSTERS_PATH, type ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import { subsetText } from "../../mesh/ownership/words.ts";
 import type { RefusedBy } from "../../policy/engine/engine.ts";
 import { type EgressRule, type RuleOrigin, ruleName } from "../../policy/policy.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
+import { whyUnproven } from "../home/home-proof.ts";
 import { nameOfRule, refusalText, retryAfterOf } from "../policies/policy-refusal.ts";
 import { EgressError } from "./egress-error.ts";
 
@@ -53,9 +54,5 @@ export function clusterRefusal(cluster: ClusterRoute, { subset, closedFor, home 
   if (access === "moving") return refuse("moving", "moves to this subset, but a pod of another subset may still write there");
   if (closedFor !== undefined) return refuse("moving", `is closed until this pod leads by the lock's new name, ${closedFor}`);
   if (home.leftMs() > 0) return undefined;
-  const why =
-    home.authorization === undefined
-      ? "is closed: the API server at home has not accepted a token of this pod yet, so first send a request to that API server"
-      : `is closed: the API server at home has not accepted this pod for ${PROOF_MS / 1_000} s, so it may have been removed`;
-  return refuse("unproven", why);
+  return refuse("unproven", `is closed: ${whyUnproven(home)}`);
 }

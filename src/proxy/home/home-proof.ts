@@ -40,6 +40,13 @@ export function createHomeProof(podUid: string, clock: Pick<Clock, "monotonicMs"
   };
 }
 
+/** Why the pod may not write to other clusters now. */
+export function whyUnproven({ authorization }: Pick<HomeProof, "authorization">): string {
+  return authorization === undefined
+    ? "the API server at home has not accepted a token of this pod yet, so first send a request to that API server"
+    : `the API server at home has not accepted this pod for ${PROOF_MS / 1_000} s, so it may have been removed`;
+}
+
 /** The token is only decoded: the API server, which has accepted it, has checked its signature. */
 function uidIn(header: string): string | undefined {
   const { data } = CLAIMS.safeParse(bearerClaims(header));

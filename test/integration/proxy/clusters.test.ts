@@ -36,6 +36,8 @@ const OWN: RouteTable = table([subset("blue")], { own: [0], theirs: [] });
 
 let api: FakeApi;
 let provenMs: number;
+/** The API server at home has accepted a token of the pod before. */
+let isAccepted: boolean;
 const reports: unknown[] = [];
 
 function setup(more: { readonly seesEgress?: boolean } = {}) {
@@ -52,7 +54,10 @@ function setup(more: { readonly seesEgress?: boolean } = {}) {
   const clusters = createClusters({
     session,
     registry,
-    home: more.seesEgress === false ? undefined : { leftMs: () => provenMs },
+    home:
+      more.seesEgress === false
+        ? undefined
+        : { leftMs: () => provenMs, authorization: isAccepted ? "Bearer of-home" : undefined },
     reach: createClusterReach({ session, clock, report: (seen) => reports.push(seen) }),
     clock,
     random: systemRandom,
@@ -131,6 +136,7 @@ function answer(req: IncomingMessage, res: ServerResponse): void {
 
 beforeEach(async () => {
   provenMs = 8_000;
+  isAccepted = true;
   reports.length = 0;
   api = await startFakeApi(answer);
 });
@@ -231,6 +237,16 @@ describe("a request to another cluster", () => {
 });
 
 describe("while the API server at home does not accept the pod", () => {
+  it("says what to do if it has not accepted a token of the pod yet", async () => {
+    isAccepted = false;
+    const world = setup();
+    enforce(world, OWN);
+    provenMs = 0;
+    const [code, text] = await answerOf(world.send("POST", CONFIG_MAPS, { body: "{}" }));
+    expect([code, text]).toEqual([503, expect.stringContaining("first send a request to that API server")]);
+    world.clusters.stop();
+  });
+
   it("no write reaches the cluster, also none that waits for a connection; reads do", async () => {
     const world = setup();
     enforce(world, OWN);

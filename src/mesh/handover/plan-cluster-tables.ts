@@ -41,7 +41,7 @@ export function planClusterTables({ clusters, subsets, claims, ...facts }: Clust
   const rank = ([name]: (typeof tables)[number]) => (facts.bySpec.has(name) ? 0 : 1);
   const desired = new Map(tables.sort((a, b) => rank(a) - rank(b)).slice(0, MAX_CLUSTER_TABLES));
   const waits: ClusterWait[] = [];
-  const fencesOf = new Map(
+  const planned = new Map(
     clusters.flatMap((cluster) => {
       const table = desired.get(cluster.name);
       waits.push(...claims.filter(isUnseen).map((claim) => waitFor(claim, "not-enforced", cluster)));
@@ -56,21 +56,19 @@ export function planClusterTables({ clusters, subsets, claims, ...facts }: Clust
         if (cause !== "not-enforced" && !named.has(key)) waits.push(waitFor(wait, cause, cluster));
         named.add(key);
       }
-      return [[cluster.name, fences] as const];
+      return [[cluster.name, { table, fences }] as const];
     }),
   );
   return {
     clusters: clusters.map((cluster) => ({ ...cluster, isFenced: true })),
     desired,
     tablesOf: (subset) =>
-      desired.size === 0
+      planned.size === 0
         ? undefined
-        : new Map([...fencesOf].map(([name, fences]) => [name, withFences(desired.get(name) ?? NOTHING, fences, subset)])),
+        : new Map([...planned].map(([name, { table, fences }]) => [name, withFences(table, fences, subset)])),
     waits,
   };
 }
-
-const NOTHING: RouteTable = { rules: [], classes: [], classOf: new Map(), sharedResources: [], fenced: new Set() };
 
 function desiredTable(
   cluster: ClusterRoute,

@@ -1,6 +1,8 @@
 // The plan that the proxies of each app were last sent, for whoever shows it. Invariant: it is set after it was
 // published, so nobody shows an owner of which the proxies do not know.
+
 import { isDeepStrictEqual } from "node:util";
+import { createListeners } from "../../base/listeners.ts";
 import type { AppPlan } from "../../mesh/handover/plan-app.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 
@@ -20,11 +22,8 @@ export type PublishedPlans = ReturnType<typeof createPublishedPlans>;
 
 export function createPublishedPlans() {
   const plans = new Map<string, PublishedPlan>();
-  const listeners = new Set<(app: Request) => void>();
+  const changes = createListeners<Request>();
   let version = 0;
-  const tell = (app: Request) => {
-    for (const listener of listeners) listener(app);
-  };
   return {
     /** Undefined if this manager has published nothing for the app yet. */
     get: (app: Request): PublishedPlan | undefined => plans.get(formatRequest(app)),
@@ -32,16 +31,13 @@ export function createPublishedPlans() {
       const before = plans.get(formatRequest(app));
       const hasChanged = before === undefined || !isSame(before.plan, plan);
       plans.set(formatRequest(app), { plan, version: hasChanged ? ++version : before.version });
-      if (hasChanged) tell(app);
+      if (hasChanged) changes.tell(app);
     },
     forget(app: Request): void {
-      if (plans.delete(formatRequest(app))) tell(app);
+      if (plans.delete(formatRequest(app))) changes.tell(app);
     },
     /** Calls the listener with each app whose owners or waits have changed, or whose plan is gone. */
-    onChange(listener: (app: Request) => void): () => void {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    onChange: changes.add,
   };
 }
 

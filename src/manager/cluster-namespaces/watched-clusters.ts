@@ -1,6 +1,8 @@
 // The clusters whose namespaces this manager watches, and what is known of each. Invariant: a cluster that cannot be watched changes
 // nothing for another one. The leader's controller fills it; apps and statuses read it.
+
 import type { Runnable } from "../../base/lifecycle.ts";
+import { createListeners } from "../../base/listeners.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import { createKubeClient } from "../../kube/client/client.ts";
 import type { KubeConnection } from "../../kube/client/connection.ts";
@@ -182,17 +184,4 @@ function watchState({ store, trouble, server }: NamespaceWatch): NamespacesState
   }
   if (!store.hasSynced) return NOT_YET;
   return { reason: "Listed", message: "the manager watches the cluster's namespaces" };
-}
-
-function createListeners<T>() {
-  const listeners = new Set<(event: T) => void>();
-  return {
-    add(listener: (event: T) => void): () => void {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    tell(event: T): void {
-      for (const listener of listeners) listener(event);
-    },
-  };
 }

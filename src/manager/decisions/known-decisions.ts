@@ -1,12 +1,14 @@
 // The clusters that the PlacementDecisions of each namespace name, for the plans of its apps. The decisions controller sets them.
+
 import { isDeepStrictEqual } from "node:util";
+import { createListeners } from "../../base/listeners.ts";
 import type { ChosenClusters } from "../apps/chosen-clusters.ts";
 
 export type KnownDecisions = ReturnType<typeof createKnownDecisions>;
 
 export function createKnownDecisions() {
   const byNamespace = new Map<string, ChosenClusters>();
-  const listeners = new Set<(namespace: string) => void>();
+  const changes = createListeners<string>();
   return {
     /** Undefined until they are listed: before that, nobody knows whether one is missing. */
     of: (namespace: string): ChosenClusters | undefined => byNamespace.get(namespace),
@@ -14,15 +16,12 @@ export function createKnownDecisions() {
       const before = byNamespace.get(namespace);
       byNamespace.set(namespace, chosen);
       if (isDeepStrictEqual(before, chosen)) return;
-      for (const listener of listeners) listener(namespace);
+      changes.tell(namespace);
     },
     forget(namespace: string): void {
       byNamespace.delete(namespace);
     },
     /** Calls the listener with each namespace whose decisions have changed. */
-    onChange(listener: (namespace: string) => void): () => void {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    onChange: changes.add,
   };
 }

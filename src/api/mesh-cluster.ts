@@ -92,7 +92,7 @@ const TERMINATE_CHECKS: readonly Check[] = [
 
 const plainSpecSchema = z.strictObject({
   servers: withRules(nonEmptyList(clusterServerSchema, MAX_SERVERS), noDuplicates).describe(
-    "URLs of the cluster's API server, as in kubeconfigs: each name and each address under which operators reach it. Requests to a server that no MeshCluster lists are not limited. Two URLs with the same host and port are the same server.",
+    "URLs of the cluster's API server, as in kubeconfigs: each name and each address under which operators reach it. Requests to a server that no MeshCluster lists are not limited. Two URLs with the same host and port are the same server, but with Terminate the path counts too: each cluster behind a gateway can have a MeshCluster.",
   ),
   clusterID: optional(textUpTo(253)).describe(
     "Identity of the cluster: the value of the property clusterset.k8s.io/cluster-id of its ClusterProfile, or the UID of its namespace kube-system. Of two MeshClusters of a namespace with the same identity, the younger is refused, and its servers belong to the older. Otherwise the cluster could have two owners.",
@@ -208,6 +208,24 @@ function hasCertificates(base64: string): boolean {
 /** The objects in a list that may not be valid, without those that cannot be read. */
 export function readDiscoveryObjects(list: readonly unknown[]): DiscoveryObject[] {
   return list.flatMap((each) => discoverySchema.safeParse(each).data ?? []);
+}
+
+/**
+ * host:port and path of a URL, in one form for all spellings that a gateway may read alike; undefined without a host. Paths that differ
+ * in the case of letters alone are one.
+ */
+export function serverPathOf(url: string): string | undefined {
+  const host = serverOf(url);
+  const segments = URL.parse(url)?.pathname.split("/") ?? [];
+  return host && [host, ...segments.map(decoded).filter((segment) => segment !== "")].join("/").toLowerCase();
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
 
 /** host:port of a URL, in the form in which the proxy compares servers; undefined if it has none. */

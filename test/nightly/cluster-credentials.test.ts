@@ -1,19 +1,18 @@
 // Connections to another cluster with every kind of credentials and address: kubectl, unmodified, through the sidecars of two pods. Both
 // control planes are real. The owner's pod works, and the other pod is refused by its sidecar, whatever its credentials allow.
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer, request, type Server } from "node:https";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { MESH_CLUSTERS } from "../../src/api/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
+import { type Gateway, startGateway } from "../support/gateway.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { clusterOf, createKubeconfigs, proveHome } from "../support/kubeconfig-through.ts";
 import { tryKubectl } from "../support/kubectl.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
-import { managerCertificate, newMeshCa } from "../support/mesh-identity.ts";
+import { newMeshCa } from "../support/mesh-identity.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
 const NAMESPACE = "foo-system";
@@ -24,12 +23,12 @@ describeWithKube("credentials of another cluster", () => {
   let home: Kube;
   let eu: Kube;
   let mesh: Mesh;
-  let gateway: Server;
+  let gateway: Gateway;
   let owner: MeshPod;
   let other: MeshPod;
   let count = 0;
 
-  const gatewayUrl = () => `https://127.0.0.1:${(gateway.address() as AddressInfo).port}${PREFIX}`;
+  const gatewayUrl = () => gateway.urlOf(PREFIX);
   const addPod = async (name: string, version: string) => {
     const pod = await mesh.addPod({ name, labels: { version }, egress: true });
     await proveHome(pod);
@@ -38,7 +37,7 @@ describeWithKube("credentials of another cluster", () => {
 
   beforeAll(async () => {
     [home, eu] = await Promise.all([startKube(), startKube()]);
-    gateway = await startGateway(eu);
+    gateway = await startGateway({ [PREFIX]: eu });
     mesh = await startMesh({ kube: home });
     const metadata = { namespace: NAMESPACE, name: "eu" };
     const spec = { servers: [eu.server, gatewayUrl()], clusterID: "c-eu", drainSeconds: 2 };
@@ -56,7 +55,6 @@ describeWithKube("credentials of another cluster", () => {
   afterAll(async () => {
     await mesh?.stop();
     gateway?.close();
-    gateway?.closeAllConnections();
     for (const kube of [home, eu]) await kube?.stop();
     kubeconfigs.remove();
   });
@@ -137,24 +135,3 @@ describeWithKube("credentials of another cluster", () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining("certificate signed by unknown authority")]);
   });
 });
-
-/** A gateway that serves the API server under PREFIX, with a certificate of its own. */
-async function startGateway(kube: Kube): Promise<Server> {
-  const { certPem: cert, keyPem: key } = managerCertificate(newMeshCa());
-  const server = createServer({ cert, key }, (req, res) => {
-    const path = req.url ?? "";
-    if (!path.startsWith(`${PREFIX}/`)) return void res.writeHead(404).end();
-    const sent = request(
-      `${kube.server}${path.slice(PREFIX.length)}`,
-      { method: req.method, headers: req.headers, ca: kube.caPem },
-      (answer) => {
-        res.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(res);
-      },
-    );
-    sent.on("error", () => res.destroy());
-    req.pipe(sent);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return server;
-}

@@ -8,8 +8,12 @@ type Labels = Readonly<Record<string, string | null>>;
 
 export type DividedCluster = ReturnType<typeof createDividedCluster>;
 
-/** @param name of the MeshCluster and of the Secret */
-export function createDividedCluster(name: string, kube: Kube) {
+/**
+ * @param name of the MeshCluster and of the Secret
+ * @param server by which the mesh reaches it; default: that of the API server
+ */
+export function createDividedCluster(name: string, kube: Kube, server: Pick<Kube, "server" | "caPem"> = kube) {
+  const authority = Buffer.from(server.caPem).toString("base64");
   const admin = createProbe({ url: kube.server, caPem: kube.caPem, token: kube.token });
   const create = async (path: string, body: object) => {
     const { status, body: answer } = await admin.send("POST", path, body);
@@ -17,7 +21,7 @@ export function createDividedCluster(name: string, kube: Kube) {
     return JSON.parse(answer.toString());
   };
   const kubeconfig = (token: string) => {
-    const cluster = { server: kube.server, "certificate-authority-data": Buffer.from(kube.caPem).toString("base64") };
+    const cluster = { server: server.server, "certificate-authority-data": authority };
     return stringify({
       apiVersion: "v1",
       kind: "Config",
@@ -61,8 +65,8 @@ export function createDividedCluster(name: string, kube: Kube) {
       const metadata = { namespace: mesh.appNamespace, name };
       const stringData = { kubeconfig: kubeconfig(await readerToken()) };
       await mesh.apply(stringify({ apiVersion: "v1", kind: "Secret", metadata, stringData }));
-      const terminate = { certificateAuthorityData: Buffer.from(kube.caPem).toString("base64"), kubeconfigSecret: name };
-      const spec = { servers: [kube.server], interception: "Terminate", terminate, drainSeconds };
+      const terminate = { certificateAuthorityData: authority, kubeconfigSecret: name };
+      const spec = { servers: [server.server], interception: "Terminate", terminate, drainSeconds };
       await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
     },
     close: () => admin.close(),

@@ -3,7 +3,7 @@
 import { parse } from "yaml";
 import { z } from "zod";
 import { API_PORT } from "../../api/injected-pod.ts";
-import { serverOf } from "../../api/mesh-cluster.ts";
+import { serverPathOf } from "../../api/mesh-cluster.ts";
 import { SERVICE_ACCOUNT_DIR } from "../../kube/client/connection.ts";
 import { CLUSTERS_PATH } from "../../mesh/ownership/clusters.ts";
 import { failure } from "../frame/command.ts";
@@ -46,8 +46,8 @@ export function deriveKubeconfig(text: string, { cluster: name, servers, context
   const server = config.clusters.find((each) => each.name === context.cluster)?.cluster.server;
   const user = config.users.find((each) => each.name === context.user)?.user;
   if (server === undefined) throw absent("clusters", context.cluster);
-  const listed = servers.map(serverOf);
-  if (!listed.includes(serverOf(server) ?? ""))
+  const listed = servers.map(serverPathOf);
+  if (!listed.includes(serverPathOf(server) ?? ""))
     throw failure(`clusters.cluster.server: ${server} is not a server of meshcluster ${name}, which has ${servers.join(", ")}`);
   if (user == null) throw absent("users", context.user ?? "");
   const certificate = BOUND_TO_TLS.find((field) => field in user);

@@ -137,7 +137,12 @@ describe("the MeshClusters of a namespace", () => {
           labels: {},
           servers: ["10.0.0.5:6443", "eu.example:443"],
           drainMs: 60_000,
-          upstream: { url: "https://eu.example/k8s/clusters/c-1", ca: certPem, serverName: "kubernetes" },
+          upstream: {
+            url: "https://eu.example/k8s/clusters/c-1",
+            paths: ["10.0.0.5:6443", "eu.example:443/k8s/clusters/c-1"],
+            ca: certPem,
+            serverName: "kubernetes",
+          },
           kubeconfigSecret: "eu-namespaces",
         },
       ]);
@@ -165,6 +170,36 @@ describe("the MeshClusters of a namespace", () => {
       expect(acceptClusters([meshCluster("eu", spec)]).accepted).toMatchObject([{ kubeconfigSecret: "eu-namespaces" }]);
       const bare = { ...spec, terminate: undefined };
       expect(acceptClusters([meshCluster("eu", bare)]).accepted[0]).not.toHaveProperty("kubeconfigSecret");
+    });
+
+    const behind = (name: string, path: string, at: number, more: object = { interception: "Terminate", terminate }) =>
+      meshCluster(name, { servers: [`https://gw.example${path}`], ...more }, { creationTimestamp: `2026-01-01T00:00:0${at}Z` });
+
+    it("count each by its path behind one host and port; of two with one path, in any spelling, the older counts", () => {
+      const { accepted, refused } = acceptClusters([
+        behind("a", "/clusters/a", 0),
+        behind("b", "/clusters/b/", 1),
+        behind("root", "", 2),
+        behind("again", "//clusters/%62/x/../", 3),
+      ]);
+      expect(accepted.map(({ name, servers, upstream }) => [name, servers, upstream?.paths])).toEqual([
+        ["a", ["gw.example:443"], ["gw.example:443/clusters/a"]],
+        ["b", ["gw.example:443"], ["gw.example:443/clusters/b"]],
+        ["root", ["gw.example:443"], ["gw.example:443"]],
+      ]);
+      const message = "server gw.example:443/clusters/b is that of MeshCluster b: keep one MeshCluster for each cluster";
+      expect([...refused]).toEqual([["again", { reason: "AlreadyKnown", message }]]);
+    });
+
+    it.each([
+      ["a whole cluster", behind("a", "/a", 0, {}), behind("b", "/b", 1)],
+      ["several divided ones", behind("a", "/a", 0), behind("b", "/b", 1, {})],
+    ])("share no host and port with whole clusters: the first of them has %s", (_, older, younger) => {
+      const { accepted, refused } = acceptClusters([older, younger]);
+      expect(accepted.map(({ name, servers }) => [name, servers])).toEqual([["a", ["gw.example:443"]]]);
+      expect(refused.get("b")?.message).toMatch(
+        /^server gw.example:443 is that of MeshCluster a: .*need interception: Terminate$/,
+      );
     });
 
     it("the youngest beyond 32 is refused, has no Secret to read, and stays closed", () => {

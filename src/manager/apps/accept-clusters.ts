@@ -9,6 +9,7 @@ import {
   readDiscoveryObjects,
   readTerminate,
   serverOf,
+  serverPathOf,
   validateMeshCluster,
 } from "../../api/mesh-cluster.ts";
 import { formatProblem } from "../../api/problems.ts";
@@ -50,6 +51,8 @@ interface Refusal {
 /** @param objects of one namespace; the present schema may not allow them */
 export function acceptClusters(objects: readonly MeshCluster[]): AcceptedClusters {
   const known = new Map<string, Accepting>();
+  /** By host:port, the oldest cluster there. Behind a gateway may be several whose namespaces are divided. */
+  const atHost = new Map<string, Accepting>();
   const accepted: Accepting[] = [];
   const refused = new Map<string, Refusal>();
   let divided = 0;
@@ -62,18 +65,19 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
       refused.set(name, { reason: "TooMany", message });
       continue;
     }
-    const { problems, spec, hosts } = readCluster(object);
+    const { problems, spec, hosts, paths } = readCluster(object);
     if (problems !== undefined) refused.set(name, { reason: "Invalid", message: problems });
     const { servers = [], clusterID, interception, terminate, drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
     const isDivided = interception === "Terminate" || terminate !== undefined;
     if (hosts.length === 0) continue;
-    const identities = [...hosts.map((host) => `server ${host}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
-    const taken = identities.find((identity) => known.has(identity));
-    const older = taken === undefined ? undefined : known.get(taken);
+    const identities = [...paths.map((path) => `server ${path}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
+    const takenHost = hosts.find((host) => atHost.has(host) && !(isDivided && atHost.get(host)?.upstream));
+    const taken = takenHost === undefined ? identities.find((identity) => known.has(identity)) : `server ${takenHost}`;
+    const older = atHost.get(takenHost ?? "") ?? known.get(taken ?? "");
     const cluster: Accepting = older ?? { name, labels, ...clusterStatusFacts(object.status), servers: [], drainMs: 0 };
     if (older === undefined && interception === "None") cluster.isOpen = true;
     if (older === undefined && isDivided) {
-      cluster.upstream = upstreamOf(servers, terminate);
+      cluster.upstream = upstreamOf(servers, paths, terminate);
       if (divided < MAX_CLUSTER_TABLES) {
         if (terminate !== undefined) cluster.kubeconfigSecret = terminate.kubeconfigSecret;
       } else refused.set(name, TOO_MANY_DIVIDED);
@@ -81,12 +85,14 @@ export function acceptClusters(objects: readonly MeshCluster[]): AcceptedCluster
     }
     if (older === undefined) accepted.push(cluster);
     else if (problems === undefined) {
-      const message = `${taken} is that of MeshCluster ${older.name}: keep one MeshCluster for each cluster`;
+      const hasPath = takenHost !== undefined && !paths.includes(takenHost);
+      const message = `${taken} is that of MeshCluster ${older.name}: ${hasPath ? BEHIND_ONE : ONE_EACH}`;
       refused.set(name, { reason: "AlreadyKnown", message });
     }
     // A server of a refused object must not become open to every pod: it belongs to the older object's cluster.
-    cluster.servers.push(...hosts.filter((host) => !known.has(`server ${host}`)));
+    cluster.servers.push(...hosts.filter((host) => older === undefined || !atHost.has(host)));
     cluster.servers.sort();
+    for (const host of hosts) if (!atHost.has(host)) atHost.set(host, cluster);
     // With Terminate every pod finds the cluster.
     const sharedObject = takeObjects(cluster, isDivided ? [] : (spec.discoveredBy ?? []), known);
     if (sharedObject !== undefined && !refused.has(name)) refused.set(name, { reason: "AlreadyKnown", message: sharedObject });
@@ -102,7 +108,8 @@ const readCluster = remember((object: MeshCluster) => {
   const checked = validateMeshCluster(object);
   const problems = checked.ok ? undefined : checked.problems.map(formatProblem).join("; ");
   const spec: Partial<MeshCluster["spec"]> = checked.ok ? checked.value.spec : readableSpec(object);
-  return { problems, spec, hosts: [...new Set((spec.servers ?? []).flatMap((url) => serverOf(url) ?? []))].sort() };
+  const [hosts, paths] = [serverOf, serverPathOf].map((read) => new Set(spec.servers?.flatMap((url) => read(url) ?? [])));
+  return { problems, spec, hosts: [...(hosts ?? [])].sort(), paths: [...(paths ?? [])].sort() };
 });
 
 /**
@@ -127,16 +134,24 @@ function takeObjects(
   return problem;
 }
 
+const ONE_EACH = "keep one MeshCluster for each cluster";
+const BEHIND_ONE = `${ONE_EACH}; those behind one host and port, with paths of their own, all need interception: Terminate`;
+
 const TOO_MANY_DIVIDED: Refusal = {
   reason: "TooMany",
   message: `a namespace has at most ${MAX_CLUSTER_TABLES} MeshClusters with interception: Terminate: no pod can reach this one`,
 };
 
 /** How the proxies reach a cluster whose namespaces are divided. @param servers one of them is valid */
-function upstreamOf(servers: readonly string[], terminate: MeshCluster["spec"]["terminate"]): ClusterUpstream {
+function upstreamOf(
+  servers: readonly string[],
+  paths: readonly string[],
+  terminate: MeshCluster["spec"]["terminate"],
+): ClusterUpstream {
   const { certificateAuthorityData, tlsServerName } = terminate ?? {};
   return {
     url: servers.find((url) => serverOf(url) !== undefined) ?? "",
+    paths,
     ...(certificateAuthorityData !== undefined && { ca: certificatesIn(certificateAuthorityData) }),
     ...(tlsServerName !== undefined && { serverName: tlsServerName }),
   };

@@ -7,7 +7,7 @@ const now = Date.UTC(2026, 0, 1);
 const ca = createCa({ commonName: "eu", now });
 const leaf = issueServerCertificate(ca, { dnsNames: ["manager"], now });
 const base64 = (text: string) => Buffer.from(text).toString("base64");
-const SERVERS = ["eu.example:6443"];
+const SERVERS = ["eu.example:6443/prefix"];
 const TOKEN = "a-secret-token";
 
 const kubeconfig = (cluster: object = {}, user: object = { token: TOKEN }, more: object = {}) =>
@@ -66,6 +66,7 @@ describe("a hostile kubeconfig is refused if it", () => {
     ["verifies no certificate", { "insecure-skip-tls-verify": true }, undefined, "cluster.insecure-skip-tls-verify"],
     ["verifies no certificate, as a text", { "insecure-skip-tls-verify": "true" }, undefined, "cluster.insecure-skip-tls-verify"],
     ["names another server", { server: "https://kubernetes.default.svc" }, undefined, "cluster.server"],
+    ["names another cluster of a gateway", { server: "https://eu.example:6443/other" }, undefined, "cluster.server"],
     ["names another port", { server: "https://eu.example" }, undefined, "cluster.server"],
     ["hides another server behind a user", { server: "https://eu.example:6443@attacker.example" }, undefined, "cluster.server"],
     ["has a password in the URL", { server: "https://:x@eu.example:6443" }, undefined, "cluster.server"],

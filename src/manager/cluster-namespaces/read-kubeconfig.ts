@@ -2,7 +2,7 @@
 // own servers and credentials that are in its text; a problem names the field and shows nothing of the text.
 import { createPrivateKey } from "node:crypto";
 import { parse } from "yaml";
-import { clusterServerSchema, serverOf } from "../../api/mesh-cluster.ts";
+import { clusterServerSchema, serverPathOf } from "../../api/mesh-cluster.ts";
 import { fieldAt, fieldsOf, isObject, itemsOf } from "../../api/rule.ts";
 import { MeshError } from "../../base/errors.ts";
 import { readCertificates } from "../../base/pem.ts";
@@ -43,7 +43,7 @@ const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 /** What a header may carry. */
 const TOKEN = /^[\x21-\x7e]+$/;
 
-/** @param servers host:port of each server that the kubeconfig may name */
+/** @param servers host:port and path of each server that the kubeconfig may name */
 export function readTenantKubeconfig(text: string, servers: readonly string[]): TenantKubeconfig {
   try {
     return { ok: true, connection: connectionIn(text, servers) };
@@ -69,9 +69,10 @@ function connectionIn(text: string, servers: readonly string[]): TenantConnectio
   checkFields("cluster", cluster, CLUSTER_FIELDS);
   checkFields("user", user, USER_FIELDS);
   const server = textAt(cluster, "cluster", "server") ?? "";
-  const host = clusterServerSchema.safeParse(server).success ? serverOf(server) : undefined;
-  if (host === undefined) throw new Refusal("cluster.server: must be an https URL without a user");
-  if (!servers.includes(host)) throw new Refusal("cluster.server: its host and port are not those of one of spec.servers");
+  const path = clusterServerSchema.safeParse(server).success ? serverPathOf(server) : undefined;
+  if (path === undefined) throw new Refusal("cluster.server: must be an https URL without a user");
+  if (!servers.includes(path))
+    throw new Refusal("cluster.server: must be one of spec.servers, with the same host, port and path");
   const tlsServerName = textAt(cluster, "cluster", "tls-server-name");
   if (tlsServerName !== undefined && !HOST_NAME.test(tlsServerName)) {
     throw new Refusal("cluster.tls-server-name: must be a host name");

@@ -31,7 +31,8 @@ export function createClusterNamespacesReconciler(options: ClusterNamespacesOpti
 
   /** Returns false if it is to be tried again soon. */
   async function refresh(namespace: string, cluster: AcceptedCluster, signal: AbortSignal): Promise<boolean> {
-    const { name, servers, kubeconfigSecret = "" } = cluster;
+    const { name, upstream, kubeconfigSecret = "" } = cluster;
+    const servers = upstream?.paths ?? [];
     const of = { namespace, name };
     const key = formatRequest(of);
     const answer = await readKubeconfigSecret(client, { namespace, name: kubeconfigSecret }, signal);

@@ -15,7 +15,7 @@ import {
   tableToJson,
   unreportedFence,
 } from "../../../test/support/route-table.ts";
-import { MAX_CA_CHARS } from "../../api/mesh-cluster.ts";
+import { MAX_CA_CHARS, MAX_SERVERS } from "../../api/mesh-cluster.ts";
 import { snapshotToJson, storedFromJson } from "../../proxy/session/snapshot-file.ts";
 import { type Snapshot, tablesIn } from "../ownership/snapshot.ts";
 import type { RouteRule, RouteTable } from "../ownership/table.ts";
@@ -271,7 +271,7 @@ const FILLED: Filled<RouteContent> = {
       name: "eu",
       servers: ["eu.example:443"],
       drainMs: 60_000,
-      upstream: { url: "https://eu.example/prefix", ca: "PEM", serverName: "eu" },
+      upstream: { url: "https://eu.example/prefix", paths: ["eu.example:443/prefix"], ca: "PEM", serverName: "eu" },
       isOpen: true,
       objects: [object],
       owner: "canary",
@@ -360,7 +360,14 @@ it("a registration names a route with as many clusters as may be, each as large 
     drainMs: 3_600_000,
     owner: long("canary"),
     isFenced: true as const,
-    ...(at < MAX_CLUSTER_TABLES && { upstream: { url: `https://${"u".padEnd(504, "x")}`, ca: PEM, serverName: long("s") } }),
+    ...(at < MAX_CLUSTER_TABLES && {
+      upstream: {
+        url: `https://${"u".padEnd(504, "x")}`,
+        paths: Array.from({ length: MAX_SERVERS }, (_, server) => `${at}-${server}`.padEnd(504, "x")),
+        ca: PEM,
+        serverName: long("s"),
+      },
+    }),
   }));
   const route = snapshot(table([], {}), { clusters });
   const named = namedRoute(route);

@@ -118,7 +118,14 @@ const CLUSTER: z.ZodType<ClusterRoute> = z.object({
   name: z.string().min(1, "missing"),
   servers: NAMES.refine((servers) => servers.length > 0, "missing"),
   drainMs: z.int().min(0),
-  upstream: z.object({ url: z.string(), ca: z.string().optional(), serverName: z.string().optional() }).optional(),
+  upstream: z
+    .object({
+      url: z.string(),
+      paths: z.array(z.string()).optional(),
+      ca: z.string().optional(),
+      serverName: z.string().optional(),
+    })
+    .optional(),
   isOpen: z.literal(true).optional(),
   objects: z.array(z.object({ group: z.string(), resource: z.string(), name: z.string().min(1, "missing") })).optional(),
   owner: z.string(),

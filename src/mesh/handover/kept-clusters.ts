@@ -1,6 +1,6 @@
 // The owners of clusters that do not follow from the spec: those of an app that is paused, or ends. Pure. They follow from the
 // routes that pods have, so another replica finds them too.
-import type { ClusterRoute } from "../ownership/clusters.ts";
+import { type ClusterRoute, sameClusters } from "../ownership/clusters.ts";
 import type { ClusterTables, Snapshot } from "../ownership/snapshot.ts";
 import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../ownership/table.ts";
 
@@ -22,9 +22,8 @@ export function pausedClusters(
   }
   const newest = newestWithClusters(snapshots);
   if (newest === undefined) return desired;
-  const ownerAt = new Map((newest.clusters ?? []).flatMap(({ servers, owner }) => servers.map((server) => [server, owner])));
   return desired.map((cluster) => {
-    const [owner] = cluster.servers.flatMap((server) => ownerAt.get(server) ?? []);
+    const owner = sameClusters(newest, cluster)[0]?.owner;
     return owner === undefined || !subsets.includes(owner) ? cluster : { ...cluster, owner };
   });
 }

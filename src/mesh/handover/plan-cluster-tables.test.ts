@@ -21,6 +21,11 @@ const divided = (name: string, servers = [`${name}:443`]): ClusterRoute => ({
   owner: DEFAULT_SUBSET,
   upstream: { url: `https://${servers[0]}` },
 });
+/** One of several clusters behind a gateway. */
+const gateway = (name: string, path: string): ClusterRoute => ({
+  ...divided(name, ["gw:443"]),
+  upstream: { url: `https://gw${path}`, paths: [`gw:443${path}`] },
+});
 const tableOf = (...owners: string[]): RouteTable =>
   table(
     [subset("blue"), subset("green")],
@@ -103,6 +108,25 @@ describe("a namespace inside another cluster goes to its owner", () => {
     const claims = [claim("b", "blue", routeOf(EU, [], "blue"))];
     expect(ownedIn("eu-1", "green", routeOf(renamed, claims, "green"))).toEqual(["n2"]);
   });
+
+  it("also if the cluster gets another path behind its gateway, since its name tells", () => {
+    const before: Spec = { owned: [gateway("a", "/a")], tables: new Map([["a", tableOf("blue", "blue")]]) };
+    const after: Spec = { owned: [gateway("a", "/new")], tables: new Map([["a", tableOf("green", "blue")]]) };
+    const claims = [claim("b", "blue", routeOf(before, [], "blue"))];
+    expect([
+      ownedIn("a", "green", routeOf(after, claims, "green")),
+      ownedIn("a", "blue", routeOf(after, claims, "blue")),
+    ]).toEqual([[], ["n2"]]);
+  });
+
+  it("also of a cluster that was known as two, when no pod has the routes of both any more", () => {
+    const [a, b] = [gateway("a", "/a"), gateway("b", "/b")];
+    const two: Spec = { owned: [a, b], tables: new Map([["a", tableOf("blue", "blue")], ["b", tableOf("green", "green")]]) }; // biome-ignore format: one expression
+    const both = { ...a, upstream: { url: "https://gw/a", paths: ["gw:443/a", "gw:443/b"] } };
+    const one: Spec = { owned: [both], tables: new Map([["a", tableOf("green", "blue")]]) };
+    const claims = [claim("b", "blue", routeOf(two, [], "blue")), claim("g", "green", routeOf(two, [], "green"))];
+    for (const of of ["blue", "green"]) expect(ownedIn("a", of, routeOf(one, claims, of))).toEqual([]);
+  });
 });
 
 describe("the routes of all pods", () => {
@@ -154,17 +178,35 @@ it("a cluster whose table only the pods keep loses it if there would be more tab
   expect([...(planOf(names).tablesOf("")?.keys() ?? [])].sort()).toEqual(names.sort());
 });
 
-/** How the spec divides the cluster: whole, by a table, or with namespaces that nobody knows. */
+/** Two clusters behind one gateway. */
+const PATHS = ["/a", "/b"];
+const OWNERS = fc.tuple(fc.constantFrom(...SUBSETS), fc.constantFrom(...SUBSETS));
+/**
+ * How the spec divides the clusters: as one, by tables of which each may be missing or unknown, or by one table for both. Their names may
+ * be swapped.
+ */
 const DIVISION = fc.oneof(
   fc.constantFrom(...SUBSETS).map((owner) => ({ kind: "whole" as const, owner })),
-  fc.tuple(fc.constantFrom(...SUBSETS), fc.constantFrom(...SUBSETS)).map((owners) => ({ kind: "table" as const, owners })),
-  fc.constant({ kind: "unknown" as const }),
+  fc.record({
+    kind: fc.constant("tables" as const),
+    names: fc.constantFrom(["a", "b"], ["b", "a"], ["c", "b"]),
+    owners: fc.array(fc.option(OWNERS), { minLength: 1, maxLength: 2 }),
+  }),
+  OWNERS.map((owners) => ({ kind: "joined" as const, owners })),
 );
 type Division = typeof DIVISION extends fc.Arbitrary<infer T> ? T : never;
 
 function specOf(division: Division): Spec {
-  if (division.kind === "whole") return { owned: [whole("eu", division.owner)], tables: new Map() };
-  return { owned: EU.owned, tables: division.kind === "table" ? new Map([["eu", tableOf(...division.owners)]]) : new Map() };
+  if (division.kind === "whole") return { owned: [{ ...whole("a", division.owner), servers: ["gw:443"] }], tables: new Map() };
+  if (division.kind === "joined") {
+    const upstream = { url: "https://gw/a", paths: PATHS.map((path) => `gw:443${path}`) };
+    return { owned: [{ ...gateway("a", "/a"), upstream }], tables: new Map([["a", tableOf(...division.owners)]]) };
+  }
+  const names = division.names.slice(0, division.owners.length);
+  const known = division.owners.flatMap((owners, at) =>
+    owners === null ? [] : [[names[at] ?? "", tableOf(...owners)] as const],
+  );
+  return { owned: names.map((name, at) => gateway(name, PATHS[at] ?? "")), tables: new Map(known) };
 }
 
 interface Pod {
@@ -185,7 +227,7 @@ const EVENT = fc.oneof(
 );
 
 function createWorld() {
-  let spec = specOf({ kind: "table", owners: ["", ""] });
+  let spec = specOf({ kind: "tables", names: ["a", "b"], owners: [["", ""]] });
   let pods: Pod[] = [];
   let count = 0;
   const claims = (): Claim[] =>
@@ -240,12 +282,15 @@ function createWorld() {
 }
 
 const routesOf = ({ enforced, outstanding }: Pod) => [enforced, outstanding].filter((each) => each !== undefined);
-/** Through the proxy, or by itself. */
-const mayWrite = (pod: Pod, namespace: string) =>
+/** In the cluster at the path, through the proxy or by itself. */
+const mayWrite = (pod: Pod, path: string, namespace: string) =>
   routesOf(pod).some(
     (route) =>
-      mayReach({ subset: pod.subset, clusters: route.clusters }, "eu:443") ||
-      ownedIn("eu", pod.subset, route).includes(namespace),
+      mayReach({ subset: pod.subset, clusters: route.clusters }, "gw:443") ||
+      (route.clusters ?? []).some(
+        ({ name, upstream }) =>
+          upstream?.paths?.includes(`gw:443${path}`) && ownedIn(name, pod.subset, route).includes(namespace),
+      ),
   );
 
 it("no namespace of a cluster has two writers, however its division changes, and each ends with its owner", () => {
@@ -256,21 +301,20 @@ it("no namespace of a cluster has two writers, however its division changes, and
       world.settle();
       for (const event of events) {
         world.step(event);
-        for (const namespace of NAMESPACES) {
-          const writers = new Set(world.pods.filter((pod) => mayWrite(pod, namespace)).map((pod) => pod.subset));
-          expect(writers.size).toBeLessThanOrEqual(1);
-        }
+        for (const path of PATHS)
+          for (const namespace of NAMESPACES) {
+            const writers = new Set(world.pods.filter((pod) => mayWrite(pod, path, namespace)).map((pod) => pod.subset));
+            expect(writers.size).toBeLessThanOrEqual(1);
+          }
       }
       world.settle();
       const { owned, tables } = world.spec;
       for (const pod of world.pods) {
         const [cluster] = owned;
-        if (cluster?.upstream === undefined)
-          expect(mayReach({ subset: pod.subset, clusters: pod.enforced?.clusters }, "eu:443")).toBe(
-            cluster?.owner === pod.subset,
-          );
-        else if (tables.size > 0)
-          expect(ownedIn("eu", pod.subset, pod.enforced ?? {})).toEqual(ownedIn("eu", pod.subset, { clusterTables: tables }));
+        const mayConnect = mayReach({ subset: pod.subset, clusters: pod.enforced?.clusters }, "gw:443");
+        expect(mayConnect).toBe(cluster?.upstream === undefined && cluster?.owner === pod.subset);
+        for (const name of tables.keys())
+          expect(ownedIn(name, pod.subset, pod.enforced ?? {})).toEqual(ownedIn(name, pod.subset, { clusterTables: tables }));
       }
     }),
     { numRuns: 300 },

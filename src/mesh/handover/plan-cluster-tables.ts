@@ -2,7 +2,7 @@
 // pure function. Invariant: a subset gets a namespace there only when no pod of another subset may send writes to it, by a table or by
 // a connection of its own to the cluster's servers. A pod whose proxy does not see its connections may write everything.
 import { MAX_CLUSTER_TABLES } from "../contract/cluster-tables.ts";
-import { type ClusterRoute, clusterAt, mayReach } from "../ownership/clusters.ts";
+import { type ClusterRoute, mayReach, sameClusters } from "../ownership/clusters.ts";
 import type { ClusterTables, Snapshot } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
 import type { Claim, ClaimOfTable } from "./claims.ts";
@@ -85,20 +85,15 @@ function desiredTable(
 function newestTable(cluster: ClusterRoute, snapshots: readonly Snapshot[]): RouteTable | undefined {
   const [newest] = snapshots
     .flatMap((snapshot) => {
-      const table = tableFor(cluster, snapshot);
-      return table === undefined ? [] : [{ version: snapshot.version, table }];
+      return tablesFor(cluster, snapshot).map((table) => ({ version: snapshot.version, table }));
     })
     .sort((a, b) => b.version - a.version);
   return newest && withoutFences(newest.table);
 }
 
-/** The table of the cluster, which may have had another name. */
-function tableFor(
-  { servers }: ClusterRoute,
-  { clusters, clusterTables }: Pick<Snapshot, "clusters" | "clusterTables">,
-): RouteTable | undefined {
-  const [name] = servers.flatMap((server) => clusterAt({ clusters }, server)?.name ?? []);
-  return name === undefined ? undefined : clusterTables?.get(name);
+/** The tables of the cluster, which may have had other names. */
+function tablesFor(cluster: ClusterRoute, view: Pick<Snapshot, "clusters" | "clusterTables">): readonly RouteTable[] {
+  return sameClusters(view, cluster).flatMap(({ name }) => view.clusterTables?.get(name) ?? []);
 }
 
 /** True for a pod whose connections the mesh does not limit. */
@@ -111,8 +106,12 @@ function claimsOn(cluster: ClusterRoute, claims: readonly Claim[]) {
   const causes = new Map<string, ClusterWait["cause"]>();
   const reaches = ({ subset, clusters }: ClaimOfTable) =>
     clusters !== undefined && cluster.servers.some((server) => mayReach({ subset, clusters }, server));
-  // Routes that open the cluster are newer than each grant inside it: the app had no rule about it for a time.
-  const isOpened = claims.some((claim) => isUnseen(claim) || (claim.kind === "table" && reaches(claim)));
+  const tables = new Map(claims.map((claim) => [claim, claim.kind === "table" ? tablesFor(cluster, claim) : []]));
+  // Routes that open the cluster are newer than each grant inside it: the app had no rule about it for a time. With several tables, the
+  // cluster was known as several.
+  const isOpened = claims.some(
+    (claim) => isUnseen(claim) || (claim.kind === "table" && reaches(claim)) || (tables.get(claim)?.length ?? 0) > 1,
+  );
   const claimsInside = claims.flatMap((claim): Claim[] => {
     if (claim.kind === "everything") return [claim];
     const { podName, subset, isGone } = claim;
@@ -121,8 +120,7 @@ function claimsOn(cluster: ClusterRoute, claims: readonly Claim[]) {
       if (isGone === undefined) causes.set(podName, isSeen ? "holds" : "not-enforced");
       return [{ kind: "everything", podName, subset, ...(isGone && { isGone }) }];
     }
-    const table = tableFor(cluster, claim);
-    return table === undefined ? [] : [{ ...claim, table, enforced: claim.enforced && !isOpened }];
+    return (tables.get(claim) ?? []).map((table) => ({ ...claim, table, enforced: claim.enforced && !isOpened }));
   });
   return { claims: claimsInside, causes };
 }

@@ -24,6 +24,8 @@ export interface HomeObject extends GroupResource {
 export interface ClusterUpstream {
   /** https URL; its path is put before the path of each request. */
   readonly url: string;
+  /** Of each URL of the cluster, host:port and path: behind one host and port may be several clusters. Absent: any path. */
+  readonly paths?: readonly string[] | undefined;
   /** PEM certificates of the CAs that may have signed its certificate. Absent: the CAs of the system. */
   readonly ca?: string | undefined;
   /** The name in its certificate. Absent: the host of the URL. */
@@ -61,10 +63,14 @@ export interface ClusterView {
 
 export type ClusterAccess = "own" | "other-subset" | "moving";
 
-const byServer = remember(
-  (clusters: readonly ClusterRoute[]) =>
-    new Map(clusters.flatMap((cluster) => (cluster.isOpen ? [] : cluster.servers.map((server) => [server, cluster] as const)))),
-);
+const byServer = remember((clusters: readonly ClusterRoute[]) => {
+  const uses = clusters.flatMap((cluster) => cluster.servers.map((server) => ({ server, cluster })));
+  return Map.groupBy(uses, ({ server }) => server);
+});
+
+function clustersAt({ clusters = [] }: Pick<ClusterView, "clusters">, server: string): readonly ClusterRoute[] {
+  return (byServer(clusters).get(server) ?? []).map(({ cluster }) => cluster);
+}
 
 const byObject = remember(
   (clusters: readonly ClusterRoute[]) =>
@@ -75,9 +81,20 @@ function objectKey({ group, resource, name }: HomeObject): string {
   return `${group}/${resource}/${name}`;
 }
 
-/** Undefined if no cluster limits who may send requests to the server. @param server host:port */
-export function clusterAt({ clusters = [] }: Pick<ClusterView, "clusters">, server: string): ClusterRoute | undefined {
-  return byServer(clusters).get(server);
+/** The clusters of the view that may be this one under another name: they have a server in common, and of two with paths a path. */
+export function sameClusters(view: Pick<ClusterView, "clusters">, cluster: ClusterRoute): readonly ClusterRoute[] {
+  const paths = cluster.upstream?.paths;
+  const isSame = ({ name, upstream }: ClusterRoute) =>
+    name === cluster.name || paths === undefined || (upstream?.paths?.some((path) => paths.includes(path)) ?? true);
+  return [...new Set(cluster.servers.flatMap((server) => clustersAt(view, server)))].filter(isSame);
+}
+
+/**
+ * Undefined if no cluster limits who may send requests to the server. Of several behind one host and port, all of which the proxies serve
+ * themselves, it is any. @param server host:port
+ */
+export function clusterAt(view: Pick<ClusterView, "clusters">, server: string): ClusterRoute | undefined {
+  return clustersAt(view, server).find(({ isOpen }) => !isOpen);
 }
 
 export function accessTo({ owner, isFenced }: ClusterRoute, subset: string): ClusterAccess {

@@ -1,5 +1,5 @@
 // Refuses what may reach the API of a further cluster behind the server of another cluster: kcp, for example, has /clusters/NAME before
-// /api. The routes say nothing about such objects, so nobody would divide them.
+// /api. The routes say nothing about such objects, so nobody would divide them. Also refuses what a gateway may read as another path.
 
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { StatusError } from "../../kube/status.ts";
@@ -10,13 +10,18 @@ const API = new Set(["api", "apis"]);
 
 export const oneApi: Layer = (next) => (call) => {
   const { info, record } = call;
-  if (info.kind === "resource" || isOwnPath(info)) return next(call);
+  if (!info.segments.some(mayLeadElsewhere) && (info.kind === "resource" || isOwnPath(info))) return next(call);
   noteDecision(record, "refused", "not-narrowable");
   throw new StatusError(
     "MethodNotAllowed",
     "ctrlmesh: the proxy divides only paths that begin with /api or /apis: write what comes before into the URL in the MeshCluster",
   );
 };
+
+/** True for an escape that some gateways decode a second time, and dots with parameters. No name in Kubernetes is such a segment. */
+function mayLeadElsewhere(segment: string): boolean {
+  return segment.includes("%") || /^\.\.?;/.test(segment);
+}
 
 /** True for a read of health, discovery and the like. */
 function isOwnPath({ verb, segments: [first = "", ...below] }: RequestInfo): boolean {

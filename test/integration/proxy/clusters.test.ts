@@ -155,6 +155,27 @@ describe("a request to another cluster", () => {
     world.clusters.stop();
   });
 
+  it("reaches the right one of several behind one gateway, each with owners of its own", async () => {
+    const world = setup();
+    const behind = (name: string) => ({ ...cluster(), name, upstream: { ...cluster().upstream, url: `${api.url}/${name}` } });
+    const theirs = table([subset("blue")], { own: [], theirs: [0] });
+    const clusterTables = new Map([
+      ["eu", OWN],
+      ["us", theirs],
+    ]);
+    enforce(world, undefined, { clusters: [behind("eu"), behind("us")], clusterTables });
+    const inUs = (path: string) => path.replace("/eu/", "/us/");
+    const codes = [CONFIG_MAPS, THEIRS, inUs(CONFIG_MAPS), inUs(THEIRS)].map(async (path) => {
+      return (await answerOf(world.send("PUT", `${path}/c`, { body: "{}" })))[0];
+    });
+    expect(await Promise.all(codes)).toEqual([200, 403, 403, 200]);
+    expect(api.seen.map(({ url }) => url).sort()).toEqual([
+      "/eu/api/v1/namespaces/own/configmaps/c",
+      "/us/api/v1/namespaces/theirs/configmaps/c",
+    ]);
+    world.clusters.stop();
+  });
+
   it("is refused in a namespace of another subset", async () => {
     const world = setup();
     enforce(world, OWN);
@@ -207,6 +228,9 @@ describe("a request to another cluster", () => {
     ["GET", "/_ctrlmesh/clusters/eu/clusters/root:shop/api/v1/configmaps"],
     ["POST", "/_ctrlmesh/clusters/eu/clusters/root:shop/apis/apps/v1/namespaces/theirs/deployments"],
     ["DELETE", "/_ctrlmesh/clusters/eu/k8s/theirs"],
+    ["GET", "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/configmaps/%252e%252e%252ftheirs"],
+    ["PUT", "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/configmaps/..;/..;/theirs"],
+    ["GET", "/_ctrlmesh/clusters/eu/version/%252e%252e"],
   ])("for the API of a further cluster behind its server is refused: %s %s", async (method, target) => {
     const world = setup();
     enforce(world, OWN);

@@ -3,7 +3,9 @@
 // by successes, one ramp at a time. And the other way round: every wait ends, and a breaker closes within a bound once its server is healthy.
 import fc from "fast-check";
 import { it } from "vitest";
-import { createEngine, type Engine, type Permit, type Transition } from "../../src/policy/engine/engine.ts";
+import type { Transition } from "../../src/policy/engine/breaker-memory.ts";
+import { createEngine, type Engine } from "../../src/policy/engine/engine.ts";
+import type { Permit } from "../../src/policy/engine/permit.ts";
 import { MAX_WIDTH } from "../../src/policy/limiters/ramp.ts";
 import type { BreakerSpec, LimitRule } from "../../src/policy/policy.ts";
 import { FUZZ_SEED, shareOf } from "../support/fuzz.ts";

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { limitRule, policyRequest, resourceRule } from "../../../test/support/policies.ts";
 import type { Outcome } from "../limiters/limiter.ts";
 import type { BreakerSpec, LimitRule } from "../policy.ts";
-import { createEngine, type Engine, MAX_ABSENT, type Transition } from "./engine.ts";
+import { MAX_ABSENT, type Transition } from "./breaker-memory.ts";
+import { createEngine, type Engine } from "./engine.ts";
 
 const GET = "GET /api/v1/namespaces/a/pods/p";
 const DELETE = "DELETE /api/v1/namespaces/a/pods/p";

@@ -1,61 +1,18 @@
 // Decides whether a request may pass, by all limits that match it. Invariants: all limits are asked before any
 // is charged, so a refused request costs nothing; a request that all let pass costs no memory for a rule that
 // only counts; state belongs to a rule by its name, so an edit resets nothing.
-import { BoundedMap } from "../../base/bounded-map.ts";
 import { withoutExempted } from "../exemptions.ts";
 import type { Opened } from "../limiters/breaker-state.ts";
 import { createLimiter } from "../limiters/create-limiter.ts";
-import {
-  type Decision,
-  type Figures,
-  type Limiter,
-  type LimiterState,
-  type MoveReason,
-  type Outcome,
-  PASS,
-  type Ticket,
-} from "../limiters/limiter.ts";
+import { type Decision, type Figures, type Limiter, type LimiterState, PASS, type Ticket } from "../limiters/limiter.ts";
 import { createMatcher, type Matcher } from "../matcher.ts";
 import { type LimitRule, ruleKey } from "../policy.ts";
 import type { PolicyRequest } from "../policy-request.ts";
-
-export type Refusal = Exclude<Decision, { kind: "pass" }>;
+import { createAbsentBreakers, createTransitions, type StoredBreaker, storedBreaker, type Transition } from "./breaker-memory.ts";
+import { type AskedRule, type DecisionCounters, isStopped, newCounters, type RefusedBy, worstOf } from "./decision.ts";
+import { NOTHING_TO_SETTLE, type Permit, permitOf } from "./permit.ts";
 
 export type LimitDecision = ({ readonly kind: "refused" } & RefusedBy) | { readonly kind: "permitted"; readonly permit: Permit };
-
-/** The caller must report the end of a request that passes. */
-export interface Permit {
-  /** The answer has begun, or will not come. Later calls do nothing. */
-  settle(outcome: Outcome): void;
-  /** The request is over. If it is not settled, its outcome says nothing. Later calls do nothing. */
-  release(): void;
-}
-
-export interface RefusedBy {
-  readonly rule: LimitRule;
-  readonly refusal: Refusal;
-}
-
-export interface AskedRule {
-  readonly rule: LimitRule;
-  readonly decision: Decision;
-}
-
-/** A breaker that is not closed. */
-export interface StoredBreaker extends Opened {
-  /** Of the object. */
-  readonly uid: string;
-  readonly rule: string;
-}
-
-/** A breaker has opened, half opened or closed. */
-export interface Transition {
-  readonly rule: LimitRule;
-  readonly to: LimiterState;
-  readonly reason: MoveReason;
-  /** Why it had opened; "" if it has closed. */
-  readonly figure: string;
-}
 
 export interface RuleState {
   readonly rule: LimitRule;
@@ -67,9 +24,6 @@ export interface RuleState {
   /** When an open breaker becomes half-open; Infinity for all others. */
   readonly dueMs: number;
 }
-
-/** How often a rule has decided, by decision. */
-export type DecisionCounters = Readonly<Record<Decision["kind"], { value: number }>>;
 
 export type Engine = ReturnType<typeof createEngine>;
 
@@ -88,6 +42,8 @@ interface EngineOptions {
   readonly forgotten?: (breaker: StoredBreaker) => void;
 }
 
+const PERMITTED: LimitDecision = { kind: "permitted", permit: NOTHING_TO_SETTLE };
+
 interface Entry {
   readonly key: string;
   readonly rule: LimitRule;
@@ -95,11 +51,6 @@ interface Entry {
   readonly limiter: Limiter;
   counters?: DecisionCounters;
 }
-
-const NOTHING_TO_SETTLE: Permit = { settle: () => {}, release: () => {} };
-const PERMITTED: LimitDecision = { kind: "permitted", permit: NOTHING_TO_SETTLE };
-/** Open breakers whose rules are gone: they may come back, since a disabled object has no rules. */
-export const MAX_ABSENT = 1_024;
 
 export function createEngine({
   now,
@@ -109,36 +60,24 @@ export function createEngine({
   wanted = () => {},
   forgotten,
 }: EngineOptions) {
-  const absent = new BoundedMap<string, StoredBreaker>(MAX_ABSENT);
+  const absent = createAbsentBreakers(forgotten);
   let entries: readonly Entry[] = [];
   let byKey: ReadonlyMap<string, Entry> = new Map();
   let matcher: Matcher<Entry> = createMatcher(entries);
-  /** What has changed and is not told yet: a request may open several breakers. */
-  let moves: { readonly key: string; readonly limiter: Limiter; readonly move: Omit<Transition, "rule"> }[] = [];
+  const transitions = createTransitions((key) => byKey.get(key));
   let dueMs = Number.POSITIVE_INFINITY;
   let hasExemptions = false;
   let shares: ReadonlyMap<string, number> = new Map();
 
-  const remember = (breaker: StoredBreaker) => {
-    const key = ruleKey(breaker);
-    const [oldest] = absent.values();
-    if (absent.size === MAX_ABSENT && !absent.has(key) && oldest !== undefined) forgotten?.(oldest);
-    absent.set(key, breaker);
-  };
   // If the clock was set back between two processes, the time of a breaker begins now.
-  for (const breaker of stored) remember({ ...breaker, sinceMs: Math.min(breaker.sinceMs, now()) });
+  for (const breaker of stored) absent.remember({ ...breaker, sinceMs: Math.min(breaker.sinceMs, now()) });
 
   const tell = (always = false) => {
-    if (moves.length === 0 && !always) return;
-    const transitions = moves.flatMap(({ key, limiter, move }) => {
-      const entry = byKey.get(key);
-      // A late outcome may move the breaker of a rule that has gone, even if the rule is back with another one.
-      return entry?.limiter === limiter ? [{ rule: entry.rule, ...move }] : [];
-    });
-    moves = [];
+    if (transitions.isEmpty && !always) return;
+    const told = transitions.take();
     dueMs = Number.POSITIVE_INFINITY;
     for (const { limiter } of entries) if (limiter.breaker !== undefined) dueMs = Math.min(dueMs, limiter.breaker.dueMs);
-    changed(transitions);
+    changed(told);
   };
   const advance = () => {
     const nowMs = now();
@@ -146,18 +85,18 @@ export function createEngine({
       if (limiter.breaker !== undefined && limiter.breaker.dueMs <= nowMs) limiter.breaker.advance(nowMs);
     tell();
   };
-  const storedOf = ({ rule: { origin }, limiter }: Entry): StoredBreaker | undefined => {
-    const opened = limiter.breaker?.opened;
-    return opened && { uid: origin.uid, rule: origin.rule, ...opened };
-  };
   const limiterOf = (key: string, rule: LimitRule, nowMs: number, known: Entry | undefined): Limiter => {
     const { limiter: spec, recovery } = rule;
     if (known?.limiter.edit(spec, nowMs)) return known.limiter;
-    const before = spec.kind === "breaker" ? absent.get(key) : undefined;
-    if (before !== undefined) absent.delete(key);
-    const moved = (to: LimiterState, reason: MoveReason, figure: string) =>
-      moves.push({ key, limiter, move: { to, reason, figure } });
-    const limiter: Limiter = createLimiter({ spec, startMs: nowMs, recovery, before, moved, wanted });
+    const before = spec.kind === "breaker" ? absent.take(key) : undefined;
+    const limiter: Limiter = createLimiter({
+      spec,
+      startMs: nowMs,
+      recovery,
+      before,
+      moved: (to, reason, figure) => transitions.add(key, limiter, { to, reason, figure }),
+      wanted,
+    });
     return limiter;
   };
   const applyShares = () => {
@@ -172,17 +111,16 @@ export function createEngine({
     const matching = matcher.match(request);
     return hasExemptions ? withoutExempted(matching, request) : matching;
   };
+  const askAll = (matched: readonly Entry[], request: PolicyRequest, nowMs: number) =>
+    matched.map((entry) => ({ entry, rule: entry.rule, decision: entry.limiter.ask(request, nowMs) }));
   /** At least one rule does not let the request pass, or would not if it was enforced. */
   const decideSlowly = (matched: readonly Entry[], request: PolicyRequest, nowMs: number): LimitDecision => {
-    const asked = matched.map((entry) => ({ entry, decision: entry.limiter.ask(request, nowMs) }));
-    // A request that a rule refuses in any case must not open the breaker of another rule.
-    const isStopped = asked.some(
-      ({ entry: { rule }, decision }) => rule.mode !== "Shadow" && decision.kind === "open" && decision.opens !== true,
-    );
+    const asked = askAll(matched, request, nowMs);
+    const stopped = isStopped(asked);
     for (const { entry, decision } of asked) {
       count(entry, decision.kind);
       const isByThis = decision.kind === "limited" || (decision.kind === "open" && decision.opens === true);
-      if (!isStopped && isByThis) entry.limiter.refuse?.(request, nowMs);
+      if (!stopped && isByThis) entry.limiter.refuse?.(request, nowMs);
     }
     const refused = worstOf(asked);
     if (refused !== undefined) {
@@ -218,8 +156,8 @@ export function createEngine({
     ask(request: PolicyRequest): { readonly asked: readonly AskedRule[]; readonly refused: RefusedBy | undefined } {
       const nowMs = now();
       if (nowMs >= dueMs) advance();
-      const asked = matchedBy(request).map((entry) => ({ entry, decision: entry.limiter.ask(request, nowMs) }));
-      return { asked: asked.map(({ entry: { rule }, decision }) => ({ rule, decision })), refused: worstOf(asked) };
+      const asked = askAll(matchedBy(request), request, nowMs);
+      return { asked: asked.map(({ rule, decision }) => ({ rule, decision })), refused: worstOf(asked) };
     },
     update(rules: readonly LimitRule[]): void {
       const nowMs = now();
@@ -234,8 +172,8 @@ export function createEngine({
         return { key, rule, match: rule.match, limiter };
       });
       for (const entry of gone.values()) {
-        const breaker = storedOf(entry);
-        if (breaker !== undefined) remember(breaker);
+        const breaker = storedBreaker(entry);
+        if (breaker !== undefined) absent.remember(breaker);
       }
       byKey = new Map(entries.map((entry) => [entry.key, entry]));
       matcher = createMatcher(entries);
@@ -262,41 +200,6 @@ export function createEngine({
       }),
     figures: (): Figures[] => entries.map(({ limiter }) => limiter.figures(now())),
     /** Those of rules that are gone and may come back are first: a restart without room for all forgets the first ones. */
-    openBreakers: (): readonly StoredBreaker[] => [...absent.values(), ...entries.flatMap((entry) => storedOf(entry) ?? [])],
-  };
-}
-
-function newCounters(): DecisionCounters {
-  return { pass: { value: 0 }, limited: { value: 0 }, open: { value: 0 } };
-}
-
-/** The refusal that lasts longest. Rules in the shadow refuse nothing. */
-function worstOf(asked: readonly { readonly entry: Entry; readonly decision: Decision }[]): RefusedBy | undefined {
-  let worst: RefusedBy | undefined;
-  for (const { entry, decision } of asked) {
-    if (decision.kind === "pass" || entry.rule.mode === "Shadow") continue;
-    if (worst === undefined || decision.waitMs > worst.refusal.waitMs) worst = { rule: entry.rule, refusal: decision };
-  }
-  return worst;
-}
-
-function permitOf(tickets: readonly Ticket[], now: () => number, settled: () => void): Permit {
-  let isSettled = false;
-  let isReleased = false;
-  const settle = (outcome: Outcome) => {
-    if (isSettled) return;
-    isSettled = true;
-    const nowMs = now();
-    for (const ticket of tickets) ticket.settle?.(outcome, nowMs);
-    settled();
-  };
-  return {
-    settle,
-    release() {
-      if (isReleased) return;
-      isReleased = true;
-      settle({ kind: "abandoned", afterMs: 0 });
-      for (const ticket of tickets) ticket.release?.();
-    },
+    openBreakers: (): readonly StoredBreaker[] => [...absent.list(), ...entries.flatMap((entry) => storedBreaker(entry) ?? [])],
   };
 }

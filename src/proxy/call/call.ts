@@ -7,8 +7,8 @@ import { encodingOf, narrowAccept } from "../../kube/codec/content-negotiation.t
 import { parseRequestInfo, type RequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import { StatusError, type StatusReason } from "../../kube/status.ts";
 import type { PlanName } from "../../mesh/ownership/plan-query.ts";
-import type { Permit } from "../../policy/engine/engine.ts";
 import type { Waited } from "../../policy/engine/faults.ts";
+import type { Permit } from "../../policy/engine/permit.ts";
 import type { PolicyRequest, Population } from "../../policy/policy-request.ts";
 import { asSource, type ByteSource, discardBody, readBody } from "../http/byte-stream.ts";
 import type * as http from "../http/handler.ts";

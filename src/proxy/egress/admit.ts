@@ -3,7 +3,7 @@
 import type { Random } from "../../base/clock.ts";
 import { formatAddress } from "../../base/settings.ts";
 import { clusterAt } from "../../mesh/ownership/clusters.ts";
-import type { Permit } from "../../policy/engine/engine.ts";
+import type { Permit } from "../../policy/engine/permit.ts";
 import { ruleName } from "../../policy/policy.ts";
 import { type EgressTarget, egressRequestOf } from "../../policy/policy-request.ts";
 import type { Policies } from "../policies/policies.ts";

@@ -3,7 +3,7 @@
 import type { Random } from "../../base/clock.ts";
 import { accessTo, CLUSTERS_PATH, type ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import { subsetText } from "../../mesh/ownership/words.ts";
-import type { RefusedBy } from "../../policy/engine/engine.ts";
+import type { RefusedBy } from "../../policy/engine/decision.ts";
 import { type EgressRule, type RuleOrigin, ruleName } from "../../policy/policy.ts";
 import type { EgressTarget } from "../../policy/policy-request.ts";
 import { whyUnproven } from "../home/home-proof.ts";

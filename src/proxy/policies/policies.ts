@@ -7,13 +7,8 @@ import type { ProcessContext } from "../../base/process-context.ts";
 import type { BudgetShare } from "../../mesh/contract/budget-type.ts";
 import type { PolicyReportMessage, RuleStateMessage } from "../../mesh/contract/messages.ts";
 import { createEgressRules, type EgressDecision } from "../../policy/egress-rules.ts";
-import {
-  createEngine,
-  type Engine,
-  type LimitDecision,
-  type StoredBreaker,
-  type Transition,
-} from "../../policy/engine/engine.ts";
+import type { StoredBreaker, Transition } from "../../policy/engine/breaker-memory.ts";
+import { createEngine, type Engine, type LimitDecision } from "../../policy/engine/engine.ts";
 import { type Abort, type Delay, drawAbort, drawDelay, isInEffect, type Waited } from "../../policy/engine/faults.ts";
 import { createMatcher, type Matcher } from "../../policy/matcher.ts";
 import {

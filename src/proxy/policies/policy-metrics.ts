@@ -2,7 +2,8 @@
 // series of their own, and all others count as `other`; so a breaker that opens has its own, whatever decided
 // before. The series of a rule end with it. A decision is an addition: the labels are read at a scrape.
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
-import type { DecisionCounters, Transition } from "../../policy/engine/engine.ts";
+import type { Transition } from "../../policy/engine/breaker-memory.ts";
+import type { DecisionCounters } from "../../policy/engine/decision.ts";
 import { type EgressRule, type FaultRule, type LimitRule, ruleName } from "../../policy/policy.ts";
 
 type Rule = Pick<LimitRule | FaultRule | EgressRule, "origin" | "mode">;

@@ -2,7 +2,7 @@
 import type { Random } from "../../base/clock.ts";
 import { RECOVER_ANNOTATION } from "../../base/recover-annotation.ts";
 import { type Status, StatusError } from "../../kube/status.ts";
-import type { RefusedBy } from "../../policy/engine/engine.ts";
+import type { RefusedBy } from "../../policy/engine/decision.ts";
 import type { RuleOrigin } from "../../policy/policy.ts";
 
 export class PolicyError extends StatusError {

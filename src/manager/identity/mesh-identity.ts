@@ -1,12 +1,14 @@
 // The certificate of this replica's servers and the bundle of trusted CAs. The certificate is renewed at half
 // its life, or when another CA signs. Invariants: the last valid CA stays in use, whatever the Secret
 // contains; the start waits for a CA, or fails if the CA is invalid.
+
 import { generateKeyPairSync } from "node:crypto";
 import { isIP } from "node:net";
 import type { KeyCertificate, LeafOptions } from "../../base/certificates.ts";
 import { backoffMs, sleep, type Timer } from "../../base/clock.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
+import { createListeners } from "../../base/listeners.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import { type Authority, type AuthoritySource, expiryOf, signLeaf } from "./authority.ts";
 
@@ -49,7 +51,7 @@ const LEAF_LIFETIME_MS = 24 * 3_600_000;
 const START_BACKOFF = { baseMs: 500, maxMs: 10_000 };
 
 export function createMeshIdentity({ source, names, clock, random, log }: MeshIdentityOptions): SigningIdentity {
-  const listeners = new Set<() => void>();
+  const listeners = createListeners<void>();
   const lifetime = new AbortController();
   let authority: Authority | undefined;
   let serving: KeyCertificate | undefined;
@@ -73,7 +75,7 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
       renewAtMs = now + (expiryOf(certPem) - now) / 2;
       log.debug({ expires: new Date(expiryOf(certPem)).toISOString() }, "serving certificate made");
     }
-    if (isDue || isNewTrust) for (const listener of [...listeners]) listener();
+    if (isDue || isNewTrust) listeners.tell();
   }
 
   async function read(): Promise<void> {
@@ -138,11 +140,7 @@ export function createMeshIdentity({ source, names, clock, random, log }: MeshId
         ...(serving === undefined ? {} : { serving: expiryOf(serving.certPem) }),
       };
     },
-    onChange(listener) {
-      const entry = () => listener();
-      listeners.add(entry);
-      return () => void listeners.delete(entry);
-    },
+    onChange: listeners.add,
     refresh: () => refresh().catch(() => undefined),
     async start(signal) {
       for (let attempt = 0; authority === undefined && !signal.aborted; attempt++) {

@@ -1,7 +1,9 @@
 // The certificate for the operator, from files, from the manager or made by the proxy itself.
+
 import { X509Certificate } from "node:crypto";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
+import { createListeners } from "../../base/listeners.ts";
 import { Gauge, type Registry } from "../../base/metrics.ts";
 import type { TlsPair } from "./tls-pair.ts";
 
@@ -28,7 +30,7 @@ export type CertificateHolder = ReturnType<typeof createCertificateHolder>;
 
 /** The pair in use, with its listeners and its metric. */
 export function createCertificateHolder(registry: Registry) {
-  const listeners = new Set<(now: TlsPair) => void>();
+  const listeners = createListeners<TlsPair>();
   let pair: TlsPair | undefined;
   const expiry = new Gauge({
     name: "ctrlmesh_certificate_expiry_timestamp_seconds",
@@ -45,16 +47,13 @@ export function createCertificateHolder(registry: Registry) {
       if (now.cert === pair?.cert && now.key === pair.key) return false;
       pair = now;
       expiry.set({ name: "serving" }, new X509Certificate(now.cert).validToDate.getTime() / 1000);
-      for (const listener of listeners) listener(now);
+      listeners.tell(now);
       return true;
     },
     current(): TlsPair {
       if (pair === undefined) throw new MeshError("NOT_STARTED", "reading the serving certificate: not started");
       return pair;
     },
-    onChange(listener: (now: TlsPair) => void): () => void {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    onChange: listeners.add,
   };
 }

@@ -1,9 +1,11 @@
 // Puts the listener for the operator's webhooks together, in its thread. Invariant: it asks the main thread
 // for nothing but decisions and the mesh's certificate.
+
 import type { Socket } from "node:net";
 import { createClientPace } from "../../base/client-pace.ts";
 import { clientAddress } from "../../base/connection-places.ts";
 import { errorMessage } from "../../base/errors.ts";
+import { createListeners } from "../../base/listeners.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { PodPeer } from "../../mesh/contract/peer-type.ts";
 import { composeStack } from "../http/compose-stack.ts";
@@ -35,7 +37,7 @@ export interface ListenerDeps extends Pick<ProcessContext, "clock" | "random" | 
 export function createListener(settings: ThreadSettings, { post, clock, random, log }: ListenerDeps) {
   const { listen, port: operatorPort, certDir, drainMs, requestMs } = settings;
   const peers = { current: [] as readonly PodPeer[] };
-  const changes = new Set<() => void>();
+  const changes = createListeners<void>();
   const questions = createQuestions((asked) => post({ kind: "decide", questions: asked }));
   const identity = createAskedIdentity(() => post({ kind: "credentials" }), clock);
   const metrics = createObservations((observations) => post({ kind: "observed", observations }), clock);
@@ -53,10 +55,7 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
   });
   const layers = reviewLayers({
     decide: questions.decide,
-    onRoutesChange(listener) {
-      changes.add(listener);
-      return () => void changes.delete(listener);
-    },
+    onRoutesChange: changes.add,
     sendToOperator: createOperatorClient(operatorPort, certificate, clock),
     clients: createPeerClients(identity, listen.port, clock),
     peers,
@@ -97,7 +96,7 @@ export function createListener(settings: ThreadSettings, { post, clock, random, 
           peers.current = message.peers;
           return;
         case "routes-changed":
-          for (const listener of [...changes]) listener();
+          changes.tell();
           return;
         case "tapped":
           untap?.();

@@ -1,10 +1,12 @@
 // The certificate of the operator's webhook server, from the folder that the operator reads too. Invariants:
 // a pair that cannot be read or does not match leaves the last good one in use; the server next to this proxy
 // counts as the operator only with the present certificate or the one before.
+
 import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import type { Timer } from "../../base/clock.ts";
 import { errorMessage } from "../../base/errors.ts";
+import { createListeners } from "../../base/listeners.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import { readPair, type TlsPair } from "../identity/tls-pair.ts";
 
@@ -23,7 +25,7 @@ const REPORT_AFTER_MS = 30_000;
 
 export function createOperatorCertificate({ certDir, report, clock, log }: OperatorCertificateOptions) {
   const sinceMs = clock.monotonicMs();
-  const listeners = new Set<(now: TlsPair) => void>();
+  const listeners = createListeners<TlsPair>();
   let pair: TlsPair | undefined;
   /** The newest first, at most two. */
   let leaves: readonly X509Certificate[] = [];
@@ -39,7 +41,7 @@ export function createOperatorCertificate({ certDir, report, clock, log }: Opera
       pair = now;
       leaves = [new X509Certificate(now.cert), ...leaves].slice(0, 2);
       log.info({ certDir, ends: leaves[0]?.validTo }, "serving webhooks with the operator's certificate");
-      for (const listener of listeners) listener(now);
+      listeners.tell(now);
     } catch (error) {
       const why = problemOf(certDir, error);
       if (why !== problem) log.warn({ certDir, reason: why }, "the operator's webhook certificate cannot be used");
@@ -64,10 +66,7 @@ export function createOperatorCertificate({ certDir, report, clock, log }: Opera
     get serverName() {
       return /(?:^|, )DNS:([^*",]+)(?:,|$)/.exec(leaves[0]?.subjectAltName ?? "")?.[1];
     },
-    onChange(listener: (now: TlsPair) => void) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    onChange: listeners.add,
     /** Whether this DER is the present certificate or the one before. If not, reads the files again. */
     async isOperators(leaf: Buffer): Promise<boolean> {
       const isKnown = () => leaves.some(({ raw }) => raw.equals(leaf));

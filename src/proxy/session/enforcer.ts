@@ -1,5 +1,6 @@
 // The enforced snapshot and the writes in flight. Invariant: `whenDrained` runs its callback only when no
 // write is in flight that the snapshot refuses; writes to retained namespaces count as refused.
+import { createListeners } from "../../base/listeners.ts";
 import { mayReach } from "../../mesh/ownership/clusters.ts";
 import { isWithin } from "../../mesh/ownership/decide.ts";
 import { type ChangeListener, type Enforced, enforced } from "../../mesh/ownership/enforced.ts";
@@ -43,13 +44,13 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
   const writes = new Set<IsRefused>();
   // How many requests wait for the owner of each unknown namespace.
   const holds = new Map<string, number>();
-  const backlogListeners = new Set<() => void>();
+  const backlogListeners = createListeners<void>();
   const renewals = { running: 0, ended: 0 };
   let current: Enforced | undefined;
   let onDrained: (() => void) | undefined;
 
   const notifyBacklog = () => {
-    for (const listener of [...backlogListeners]) listener();
+    backlogListeners.tell();
   };
 
   const countDraining = () => {
@@ -146,11 +147,7 @@ export function createEnforcer(onListenerError: (error: unknown) => void = () =>
     get drainingWrites() {
       return onDrained === undefined ? 0 : countDraining();
     },
-    onBacklogChange(listener) {
-      const entry = () => listener();
-      backlogListeners.add(entry);
-      return () => backlogListeners.delete(entry);
-    },
+    onBacklogChange: backlogListeners.add,
     whenDrained(run) {
       onDrained = run;
       runIfDrained();

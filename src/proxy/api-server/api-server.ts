@@ -2,6 +2,7 @@
 // header or target, with the caller's own credentials or none; pools of connections never wait for each
 // other, so no list delays the renewal of a lease. Watches share HTTP/2 connections (docs/decisions/0009).
 import type { Dispatcher } from "undici";
+import Client from "undici/lib/dispatcher/client.js";
 import Pool from "undici/lib/dispatcher/pool.js";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
@@ -27,7 +28,10 @@ export interface ApiServerOptions extends Pick<ProcessContext, "clock" | "log" |
   readonly apiServer: string;
   /** The CA that signed its certificate. */
   readonly trust: TrustStore;
-  /** Asked just before each byte of a write goes out. If false, the write fails with the error. Default: always. */
+  /**
+   * Asked just before each byte of a write goes out. If it has an error, the write fails with it. With this bound, connections with
+   * a running request end with a reset, so that no byte arrives later. Default: writes always pass.
+   */
   readonly mayWrite?: MayWrite;
   readonly timeouts?: Timeouts;
   readonly liveness?: Liveness;
@@ -86,21 +90,29 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     openIn: connections.openIn,
     waitingIn: (pool) => (pool === "watch" ? 0 : (pools[pool].queue?.waiting ?? 0)),
   });
-  const connectFor = (pool: PoolName) =>
+  const connectFor = (pool: PoolName, endsByReset?: () => boolean) =>
     createConnector({
       trust,
       liveness,
       http2: pool === "watch",
+      endsByReset,
       onConnected(socket) {
         metrics.connected(pool);
         connections.add(pool, socket);
       },
       onFailed: (error) => metrics.connectFailed(pool, connectFailureOf(error)),
     });
+  /** A client has one connection. */
+  const resettingClient = (pool: PoolName) => (to: URL, options: Client.Options) => {
+    const isBusy = () => client.stats.running > 0;
+    const client: Client = new Client(to, { ...options, connect: connectFor(pool, isBusy) });
+    return client;
+  };
   const createPool = (name: PoolName, queueOptions?: QueueOptions) => ({
     queue: queueOptions && createRequestQueue(queueOptions, clock),
     dispatcher: new Pool(origin.origin, {
       connect: connectFor(name),
+      ...(mayWrite && { factory: resettingClient(name) }),
       connections: null, // the queue is the bound; undici takes the first free connection, so that the others become idle and close
       allowH2: false,
       pipelining: 1,

@@ -1,5 +1,6 @@
 // Makes the TLS connections to the API server. Invariant: no request goes to a server whose certificate does
 // not verify against the CA file as it is now: a rotated CA needs no restart.
+import type { Socket } from "node:net";
 import { createSecureContext, type TLSSocket } from "node:tls";
 import buildConnector from "undici/lib/core/connect.js";
 import { createLastGoodFile, type LastGoodFile } from "../../base/last-good-file.ts";
@@ -9,7 +10,9 @@ import { keepAliveOf, type Liveness } from "./connections.ts";
 
 export type Connect = ReturnType<typeof buildConnector>;
 
+/** Of each step, TCP and TLS. */
 const CONNECT_TIMEOUT_MS = 10_000;
+const connectTcp = buildConnector({ timeout: CONNECT_TIMEOUT_MS, keepAlive: false });
 
 /** A CA and its connector. A new CA gets a new connector, so that no TLS session outlives it. */
 export interface Trust {
@@ -55,28 +58,46 @@ export interface ConnectorOptions {
   readonly liveness: Liveness;
   /** Offer HTTP/2 first. The socket's `alpnProtocol` is the protocol that was agreed. */
   readonly http2?: boolean;
+  /** Asked when the proxy closes the connection. If true, it ends with a reset. Default: never */
+  readonly endsByReset?: (() => boolean) | undefined;
   readonly onConnected: (socket: TLSSocket) => void;
   readonly onFailed: (error: Error) => void;
 }
 
-export function createConnector({ trust, liveness, http2 = false, onConnected, onFailed }: ConnectorOptions): Connect {
+export function createConnector(connectorOptions: ConnectorOptions): Connect {
+  const { trust, liveness, http2 = false, endsByReset, onConnected, onFailed } = connectorOptions;
   const keepAlive = keepAliveOf(liveness);
   return (options, callback) => {
     const failed = (error: Error) => {
       onFailed(error);
       callback(error, null);
     };
-    trust.current().then(
-      (now) =>
-        (http2 ? now.connectHttp2 : now.connect)(options, (...result) => {
-          const [error, socket] = result;
-          if (error !== null) return failed(error); // the socket is then undefined, not null
-          const tls = socket as TLSSocket;
-          tls.setKeepAlive(keepAlive);
-          onConnected(tls);
-          callback(null, socket);
-        }),
-      failed,
-    );
+    const secure = (connect: Connect, tcp?: Socket) =>
+      connect({ ...options, ...(tcp && { httpSocket: tcp }) }, (...result) => {
+        const [error, socket] = result;
+        if (error !== null) return failed(error); // the socket is then undefined, not null
+        const tls = socket as TLSSocket;
+        if (tcp !== undefined && endsByReset !== undefined) endByReset(tls, tcp, endsByReset);
+        tls.setKeepAlive(keepAlive);
+        onConnected(tls);
+        callback(null, socket);
+      });
+    trust.current().then((now) => {
+      const connect = http2 ? now.connectHttp2 : now.connect;
+      if (endsByReset === undefined) secure(connect);
+      else
+        connectTcp({ ...options, protocol: "http:" }, (...[error, tcp]) =>
+          error ? failed(error) : secure(connect, tcp as Socket),
+        );
+    }, failed);
+  };
+}
+
+/** What the kernel has not sent yet must not arrive later. Node resets a TCP socket, but not a TLS socket that made its own. */
+function endByReset(tls: TLSSocket, tcp: Socket, isNeeded: () => boolean): void {
+  const destroy = tls.destroy.bind(tls);
+  tls.destroy = (error) => {
+    if (!tcp.destroyed && isNeeded()) tcp.resetAndDestroy();
+    return destroy(error);
   };
 }

@@ -57,6 +57,10 @@ export function createWatchConnections(options: WatchConnectionsOptions) {
     await connection.whenReady; // the server may allow fewer streams than assumed, and the others would wait unseen
     if (connection.isOver)
       throw new MeshError("UPSTREAM_UNREACHABLE", "connecting to the API server: it ended the connection at once");
+    if (!connection.hasRoom) {
+      connection.destroy(); // the next one would be no better
+      throw new MeshError("UPSTREAM_UNREACHABLE", "connecting to the API server: it allows no streams");
+    }
     usable.add(connection);
   };
 

@@ -11,8 +11,10 @@ let api: FakeHttp2Api;
 let clock: FakeClock;
 let watches: ReturnType<typeof createWatchConnections>;
 
-beforeEach(async () => {
-  api = await startFakeHttp2Api({ script: (_req, res) => void res.writeHead(200).write("event\n"), maxConcurrentStreams: 2 });
+beforeEach(() => serve(2));
+
+async function serve(maxConcurrentStreams: number): Promise<void> {
+  api = await startFakeHttp2Api({ script: (_req, res) => void res.writeHead(200).write("event\n"), maxConcurrentStreams });
   clock = createFakeClock();
   watches = createWatchConnections({
     origin: new URL(api.url),
@@ -24,7 +26,7 @@ beforeEach(async () => {
     pingEveryMs: 15_000,
     onLost: () => undefined,
   });
-});
+}
 
 afterEach(async () => {
   watches.destroy();
@@ -58,6 +60,17 @@ it("cancelled watches count for one more second, since the API server may still 
   await clock.advance(1_001);
   for (let index = 0; index < 8; index++) await openAndCancel();
   expect(api.accepted).toBe(2);
+});
+
+it("a server that allows no streams costs each watch one connection, which is closed", async () => {
+  watches.destroy();
+  await api.close();
+  await serve(0);
+  const opened = open().catch((error: { code: string }) => error.code);
+  await eventually(() => api.accepted > 0);
+  setTimeout(() => watches.destroy(), 300); // ends the attempts of a proxy that connects again and again
+  expect([await opened, api.accepted]).toEqual(["UPSTREAM_UNREACHABLE", 1]);
+  await eventually(() => api.sessions.size === 0);
 });
 
 it("invalid headers of a client fail with BAD_REQUEST, and the connection stays open", async () => {

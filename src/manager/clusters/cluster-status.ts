@@ -12,6 +12,7 @@ import { withTransitionTime } from "../../runtime/status-writer.ts";
 import type { AcceptedClusters } from "../apps/accept-clusters.ts";
 import { countByHolder } from "../apps/count-by-holder.ts";
 import type { NamespacesState } from "../cluster-namespaces/watched-clusters.ts";
+import { keptVerdicts } from "./kept-verdicts.ts";
 
 /** What one app says about the cluster. */
 export interface AppOfCluster {
@@ -36,6 +37,8 @@ interface StatusFacts {
   readonly unplanned: ReadonlySet<string>;
   /** Whether the manager knows the cluster's namespaces. Absent: they are not divided. */
   readonly watched?: NamespacesState | undefined;
+  /** The manager has not known of some pods, or of the namespaces, for so long that the status says so. */
+  readonly isLongUnheard?: boolean | undefined;
   /** RFC 3339 */
   readonly now: string;
 }
@@ -60,7 +63,8 @@ export const CLUSTER_REASONS = {
 
 interface Verdict {
   readonly status: "True" | "False" | "Unknown";
-  readonly reason: (typeof CLUSTER_REASONS)[keyof typeof CLUSTER_REASONS][number];
+  /** A verdict that is kept may have a reason of another version. */
+  readonly reason: (typeof CLUSTER_REASONS)[keyof typeof CLUSTER_REASONS][number] | (string & {});
   readonly message: string;
 }
 
@@ -78,8 +82,10 @@ const CAUSES: Readonly<Record<ClusterWait["cause"], string>> = {
     "has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it",
 };
 
-export function clusterStatus({ object, refused, apps, unplanned, watched, now }: StatusFacts): MeshClusterStatus {
+export function clusterStatus({ object, refused, apps, unplanned, watched, isLongUnheard, now }: StatusFacts): MeshClusterStatus {
   const { generation = 0 } = object.metadata;
+  const { owners } = ownersOf(apps, unplanned, object);
+  const kept = isLongUnheard ? {} : keptVerdicts({ status: object.status, generation, owners, apps, watched });
   const identified: Verdict = refused
     ? { status: "False", ...refused }
     : {
@@ -87,8 +93,8 @@ export function clusterStatus({ object, refused, apps, unplanned, watched, now }
         reason: "Unique",
         message: "no older MeshCluster of the namespace has one of its servers, its clusterID or an object of its discoveredBy",
       };
-  const enforced = enforcedVerdict(apps);
-  const listed = watched && watchedVerdict(watched, enforced);
+  const enforced = kept.Enforced ?? enforcedVerdict(apps);
+  const listed = kept.NamespacesWatched ?? (watched && watchedVerdict(watched, enforced));
   const settled: Verdict = enforced.reason === "NotIntercepted" ? { ...enforced, status: "True" } : enforced;
   const ready = [identified, listed, enforced].find((verdict) => verdict?.status === "False") ?? settled;
   const previous = object.status?.conditions ?? [];
@@ -98,17 +104,19 @@ export function clusterStatus({ object, refused, apps, unplanned, watched, now }
     ...(listed && { NamespacesWatched: listed }),
     Enforced: enforced,
     Decided: decidedVerdict(apps),
-    Reachable: reachableVerdict(apps, enforced),
+    Reachable: kept.Reachable ?? reachableVerdict(apps, enforced),
   }).map(([type, verdict]) => {
     const before = previous.find((each) => each.type === type);
     const message = plainText(verdict.message, MAX_MESSAGE_CHARS);
     return withTransitionTime({ type, ...verdict, message, observedGeneration: generation }, before, now);
   });
-  const waitingOn = [...new Set(apps.flatMap(({ waits }) => waits.map(podOf)))].slice(0, MAX_WAITING);
+  const waits = [...new Set(apps.flatMap(({ waits }) => waits.map(podOf)))].slice(0, MAX_WAITING);
+  const waitingOn = kept.Enforced === undefined ? waits : (object.status?.waitingOn ?? []);
+  const counted = kept.NamespacesWatched === undefined ? [] : (object.status?.namespaces ?? []);
   return {
     observedGeneration: generation,
-    ...ownersOf(apps, unplanned, object),
-    ...(watched && { namespaces: namespacesOf(apps.slice(0, MAX_CLUSTER_OWNERS)) }),
+    ...(owners && { owners }),
+    ...(watched && { namespaces: namespacesOf(apps.slice(0, MAX_CLUSTER_OWNERS), counted) }),
     ...(waitingOn.length === 0 ? {} : { waitingOn }),
     conditions,
   };
@@ -142,9 +150,14 @@ function decidedVerdict(apps: readonly AppOfCluster[]): Verdict {
   return { status: "False", reason: "DecisionMissing", message };
 }
 
-/** How many namespaces of the cluster each subset owns. */
-function namespacesOf(apps: readonly AppOfCluster[]): MeshClusterStatus["namespaces"] {
-  return apps.flatMap(({ app, table }) => (table === undefined ? [] : [{ app, ...countsIn(table) }]));
+/** How many namespaces of the cluster each subset owns. @param kept what the status said, for apps of which it is not known now */
+function namespacesOf(
+  apps: readonly AppOfCluster[],
+  kept: NonNullable<MeshClusterStatus["namespaces"]>,
+): MeshClusterStatus["namespaces"] {
+  return apps.flatMap(({ app, table }) =>
+    table === undefined ? kept.filter((each) => each.app === app) : [{ app, ...countsIn(table) }],
+  );
 }
 
 function countsIn(table: RouteTable) {

@@ -32,7 +32,7 @@ it("writes no status before each app that divides clusters has a plan: a new lea
     plans,
     clusters: { of: () => acceptClusters([EU]), decisions: createKnownDecisions() },
     watched: { stateOf: () => ({ reason: "Listed", message: "" }) },
-    clock: { now: () => 0 },
+    clock: { now: () => 0, monotonicMs: () => 0 },
   });
   const request = { namespace: "", name: "fleet" };
   const signal = new AbortController().signal;
@@ -62,7 +62,7 @@ it("costs the manager's thread little when 2,000 pods have not reported about 50
     plans,
     clusters: { of: () => acceptClusters(objects), decisions: createKnownDecisions() },
     watched: { stateOf: () => ({ reason: "Listed", message: "" }) },
-    clock: { now: () => 0 },
+    clock: { now: () => 0, monotonicMs: () => 0 },
   });
   const clusters = objects.map(({ metadata }) => ({ name: metadata.name ?? "", servers: [], drainMs: 0, owner: "blue" }));
   const clusterWaits = Array.from({ length: 2_000 }, (_, pod) => ({
@@ -95,7 +95,7 @@ it("says of a cluster whose namespaces are divided what the manager knows of the
     plans,
     clusters: { of: () => acceptClusters([{ ...EU, spec }]), decisions: createKnownDecisions() },
     watched: { stateOf: ({ namespace, name }) => ({ reason: "Forbidden", message: `${namespace}/${name}` }) },
-    clock: { now: () => 0 },
+    clock: { now: () => 0, monotonicMs: () => 0 },
   });
   await reconcile({ namespace: "", name: "fleet" }, new AbortController().signal);
   const owned = [

@@ -14,6 +14,7 @@ import { plannedClusters } from "../apps/planned-clusters.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
 import type { WatchedClusters } from "../cluster-namespaces/watched-clusters.ts";
 import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
+import { isWaitingToHear } from "./kept-verdicts.ts";
 import type { KnownClusters } from "./known-clusters.ts";
 
 interface ClustersReconcilerOptions {
@@ -23,14 +24,18 @@ interface ClustersReconcilerOptions {
   readonly plans: Pick<PublishedPlans, "get">;
   readonly clusters: Pick<KnownClusters, "of" | "decisions">;
   readonly watched: Pick<WatchedClusters, "stateOf">;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
 }
 
 /** The first plan of an app queues the namespace before that; an app that goes before it has one does not. */
 const LOOK_AGAIN_MS = 5_000;
+/** Within this time after a failover pods report, and namespaces are listed. Until then the statuses stay as they are. */
+const UNHEARD_MS = 60_000;
 
 export function createClustersReconciler(options: ClustersReconcilerOptions): Reconciler {
   const { client, store, apps, plans, clusters, watched, clock } = options;
+  /** By namespace, by the cluster's name: since when the manager has waited to hear of it. */
+  const unheard = new Map<string, ReadonlyMap<string, number>>();
   /** By the cluster's name. */
   const appsIn = (namespace: string): ReadonlyMap<string, AppOfCluster[]> => {
     const { accepted } = clusters.of(namespace);
@@ -62,14 +67,21 @@ export function createClustersReconciler(options: ClustersReconcilerOptions): Re
       const upstreams = new Map(accepted.map((cluster) => [cluster.name, cluster.upstream]));
       const found = appsIn(namespace);
       const unplanned = new Set(apps.list(namespace).flatMap(({ ref }) => (plans.get(ref) === undefined ? [ref.name] : [])));
+      const since = new Map<string, number>();
+      const nowMs = clock.monotonicMs();
       for (const object of store.list(namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
         const { name = "" } = object.metadata;
         const now = new Date(clock.now()).toISOString();
         const watching = upstreams.get(name) && watched.stateOf({ namespace, name });
-        const facts = { refused: refused.get(name), apps: found.get(name) ?? [], unplanned, watched: watching, now };
+        const appsOf = found.get(name) ?? [];
+        if (isWaitingToHear(appsOf, watching)) since.set(name, unheard.get(namespace)?.get(name) ?? nowMs);
+        const isLongUnheard = nowMs - (since.get(name) ?? nowMs) >= UNHEARD_MS;
+        const facts = { refused: refused.get(name), apps: appsOf, unplanned, watched: watching, isLongUnheard, now };
         await writeStatus(client, MESH_CLUSTERS, object, (current) => clusterStatus({ ...facts, object: current }), { signal });
       }
-      return {};
+      unheard.set(namespace, since);
+      const untilMs = [...since.values()].map((sinceMs) => sinceMs + UNHEARD_MS).filter((each) => each > nowMs);
+      return untilMs.length === 0 ? {} : { requeueAfterMs: Math.min(...untilMs) - nowMs };
     },
   };
 }

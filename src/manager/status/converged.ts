@@ -3,7 +3,7 @@
 // these rules. So an edit that moves something never finds Converged True for the new generation.
 import { annotationKey } from "../../api/annotations.ts";
 import type { WaitingOn } from "../../api/app-status.ts";
-import type { Wait } from "../../mesh/handover/plan-fences.ts";
+import { isUnheard, type Wait } from "../../mesh/handover/plan-fences.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
 import type { Counts } from "./counts.ts";
@@ -13,7 +13,6 @@ import {
   conditionOf,
   countText,
   isSynced,
-  isUnheard,
   proxyOf,
   type StatusFacts,
   servingPods,

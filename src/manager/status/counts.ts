@@ -1,15 +1,17 @@
 // The numbers of the status: proxies, namespaces, subsets, and the time that subsets wait for namespaces.
 // Pure. Invariant: their size is bounded by the number of subsets.
+
 import type { AppStatus } from "../../api/app-status.ts";
 import { isInClusterScope } from "../../kube/place.ts";
 import type { AppPod } from "../../mesh/handover/app-pod.ts";
 import { createHolders } from "../../mesh/handover/class-facts.ts";
+import { isUnheard } from "../../mesh/handover/plan-fences.ts";
 import { lockNameFor } from "../../mesh/ownership/lock.ts";
 import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
 import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../../mesh/ownership/table.ts";
 import { countByHolder } from "../apps/count-by-holder.ts";
 import { countGaps } from "../sharding/family-status.ts";
-import { ageMs, isSynced, isUnheard, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
+import { ageMs, isSynced, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
 
 export interface Counts {
   readonly proxies: NonNullable<AppStatus["proxies"]>;

@@ -5,9 +5,7 @@ import type { Condition } from "../../api/conditions.ts";
 import { ROUTE } from "../../mesh/contract/route-type.ts";
 import type { AppPod } from "../../mesh/handover/app-pod.ts";
 import type { AppPlan } from "../../mesh/handover/plan-app.ts";
-import type { Wait } from "../../mesh/handover/plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "../../mesh/handover/proxy-facts.ts";
-import type { UnfrozenPod } from "../../mesh/handover/unfrozen.ts";
 import type { AppSpec, AppWords } from "../apps/app.ts";
 import type { LabelsStatus } from "../labels/labels-status.ts";
 
@@ -99,11 +97,6 @@ export function isSynced(facts: StatusFacts, pod: AppPod): boolean {
 
 export function subsetsByLabels({ desired }: AppPlan): ReadonlySet<string> {
   return new Set(desired.rules.flatMap((rule) => (rule.kind === "objects" ? [rule.subset] : [])));
-}
-
-/** The manager does not know yet what the pod claims, which does not mean that something moves. */
-export function isUnheard({ cause }: { readonly cause: Wait["cause"] | UnfrozenPod["cause"] }): boolean {
-  return cause === "unreported" || cause === "just-listed";
 }
 
 export function countText(count: number, noun: string): string {

@@ -8,20 +8,10 @@
 //   *          => Dissolving   the app is being deleted
 import { type HandoverStatus, type LastHandover, MAX_PARTIES, type Phase } from "../../api/app-status.ts";
 import { undissolvedPods } from "../../mesh/handover/plan-dissolution.ts";
-import type { Wait } from "../../mesh/handover/plan-fences.ts";
+import { isUnheard, type Wait } from "../../mesh/handover/plan-fences.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import type { Counts, Gain } from "./counts.ts";
-import {
-  ageMs,
-  conditionOf,
-  isSynced,
-  isUnheard,
-  LOST_AFTER_MS,
-  meshedPods,
-  proxyOf,
-  type StatusFacts,
-  servingPods,
-} from "./facts.ts";
+import { ageMs, conditionOf, isSynced, LOST_AFTER_MS, meshedPods, proxyOf, type StatusFacts, servingPods } from "./facts.ts";
 import { drainingWaits, syncWaits, type Waiting, waitingRows } from "./waits.ts";
 
 export interface Handover {

@@ -113,6 +113,11 @@ export function causeOf(claim: Claim): WaitCause {
   return claim.subset === undefined ? "unreported" : "no-proxy";
 }
 
+/** The manager does not know yet what the pod claims, which does not mean that something moves. */
+export function isUnheard({ cause }: { readonly cause: string }): boolean {
+  return cause === "unreported" || cause === "just-listed";
+}
+
 /** The pods with equal claims: one table or everything, one subset, one cause. */
 interface ClaimGroup {
   readonly claim: Claim;

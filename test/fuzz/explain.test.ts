@@ -22,6 +22,7 @@ import { outboundLayers } from "../../src/proxy/outbound/stack.ts";
 import { createEnforcer } from "../../src/proxy/session/enforcer.ts";
 import { NO_MEMORY } from "../../src/proxy/session/memory.ts";
 import { FUZZ_SEED } from "../support/fuzz.ts";
+import { upgraded } from "../support/layer-call.ts";
 import { limitRule, resourceRule } from "../support/policies.ts";
 import { group, limit, objects, retained, snapshot, subset, table } from "../support/route-table.ts";
 import { runningPolicies } from "../support/running-policies.ts";
@@ -198,6 +199,7 @@ function world(routesNow: Snapshot, rules: Rules, isClosed: boolean) {
     policies,
     apiServer: {
       send: send as never,
+      upgrade: upgraded,
       discovery: {
         scopeOf: async ({ info }: { readonly info: { readonly resource: string } }) => scopeOf(info.resource),
       } as never,

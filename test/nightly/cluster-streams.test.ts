@@ -1,5 +1,6 @@
 // Upgraded connections to another cluster: kubectl exec and port-forward, unmodified, over WebSocket and SPDY, through the sidecars of two
-// pods. Both control planes are real, and the other one has a kubelet. The streams end when the cluster moves away from the pod.
+// pods, as tunnels to the cluster's server and as requests that the sidecars serve. Both control planes are real, and the other one has a
+// kubelet. The streams end when the cluster moves away from the pod.
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, createServer, type Server } from "node:net";
@@ -7,6 +8,7 @@ import { afterAll, beforeAll, describe, expect } from "vitest";
 import { parse, stringify } from "yaml";
 import { MESH_CLUSTERS } from "../../src/api/resources.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
+import { createDividedCluster, type DividedCluster } from "../support/divided-cluster.ts";
 import { eventually } from "../support/eventually.ts";
 import { type FakeKubelet, startFakeKubelet } from "../support/fake-kubelet.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -17,8 +19,10 @@ import { describeWithKube, itWithProgram } from "../support/requirements.ts";
 const it = (name: string, body: () => Promise<void>) => itWithProgram("kubectl", name, body);
 const NAMESPACE = "foo-system";
 const TRANSPORTS = [
-  ["WebSocket", "true"],
-  ["SPDY", "false"],
+  ["Tunnel", "WebSocket", "true"],
+  ["Tunnel", "SPDY", "false"],
+  ["Terminate", "WebSocket", "true"],
+  ["Terminate", "SPDY", "false"],
 ] as const;
 
 describeWithKube("streams to another cluster", () => {
@@ -28,6 +32,8 @@ describeWithKube("streams to another cluster", () => {
   let mesh: Mesh;
   let kubelet: FakeKubelet;
   let echo: Server;
+  let cluster: DividedCluster;
+  let interception: "Tunnel" | "Terminate" = "Tunnel";
   const pods: MeshPod[] = [];
   const children = new Set<ChildProcessWithoutNullStreams>();
 
@@ -41,14 +47,18 @@ describeWithKube("streams to another cluster", () => {
     await apply(subset);
     await eventually(async () => {
       const { status } = await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name: "eu" });
-      expect(status?.owners).toMatchObject([{ subset }]);
+      if (interception === "Tunnel") expect(status?.owners).toMatchObject([{ subset }]);
+      else expect(status?.namespaces).toMatchObject([{ owned: [{ subset }] }]);
       expect(status?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
     }, 30_000);
   };
   const [other, owner] = [() => pods[0] as MeshPod, () => pods[1] as MeshPod];
   /** kubectl with the forward proxy of a pod. */
   function start(pod: MeshPod, websockets: string, args: readonly string[]) {
-    const file = kubeconfigs.write({ ...clusterOf(eu), "proxy-url": pod.egressUrl }, { token: eu.token });
+    const server = `${pod.proxyUrl}/_ctrlmesh/clusters/eu`;
+    const served = { server, "certificate-authority-data": Buffer.from(pod.proxyCaPem).toString("base64") };
+    const tunnelled = { ...clusterOf(eu), "proxy-url": pod.egressUrl };
+    const file = kubeconfigs.write(interception === "Tunnel" ? tunnelled : served, { token: eu.token });
     const env = { ...process.env, KUBECTL_REMOTE_COMMAND_WEBSOCKETS: websockets, KUBECTL_PORT_FORWARD_WEBSOCKETS: websockets };
     const child = spawn("kubectl", ["--kubeconfig", file, "-n", "default", ...args], { env });
     let text = "";
@@ -77,9 +87,8 @@ describeWithKube("streams to another cluster", () => {
     await kubelet.createPod("default", "worker");
     echo = createServer((socket) => socket.on("error", () => undefined).pipe(socket));
     await once(echo.listen(0, "127.0.0.1"), "listening");
-    const spec = { servers: [eu.server], drainSeconds: 1 };
-    const metadata = { namespace: NAMESPACE, name: "eu" };
-    await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
+    cluster = createDividedCluster("eu", eu);
+    await cluster.join(mesh, 1, "Tunnel");
     await apply("v2");
     for (const [name, version] of Object.entries({ "foo-0": "v1", "canary-0": "v2" })) {
       const pod = await mesh.addPod({ name, labels: { version }, egress: true });
@@ -91,13 +100,21 @@ describeWithKube("streams to another cluster", () => {
   afterAll(async () => {
     for (const child of children) child.kill("SIGKILL");
     await kubelet?.stop();
+    await cluster?.close();
     await mesh?.stop();
     for (const kube of [home, eu]) await kube?.stop();
     echo?.close();
     kubeconfigs.remove();
   });
 
-  describe.each(TRANSPORTS)("over %s", (_name, websockets) => {
+  describe.each(TRANSPORTS)("with %s over %s", (mode, _name, websockets) => {
+    beforeAll(async () => {
+      if (mode === interception) return;
+      interception = mode;
+      await cluster.join(mesh, 1);
+      await giveTo("v2");
+    });
+
     it("exec returns output and the exit code, and carries megabytes", async () => {
       const failing = await run(owner(), websockets, ["exec", "-v=6", "worker", "--", "sh", "-c", "echo out; exit 3"]);
       expect([failing.code, failing.text]).toEqual([3, expect.stringContaining("out\n")]);
@@ -129,7 +146,7 @@ describeWithKube("streams to another cluster", () => {
       ]) {
         expect(await run(other(), websockets, args)).toEqual({
           code: 1,
-          text: expect.stringContaining('cluster "eu" belongs to subset "v2"'),
+          text: expect.stringContaining('belongs to subset "v2"'),
         });
       }
     });

@@ -60,14 +60,16 @@ export function createDividedCluster(name: string, kube: Kube, server: Pick<Kube
       const { status } = await admin.send("PATCH", `/api/v1/namespaces/${namespace}`, { metadata: { labels } }, headers);
       if (status !== 200) throw new Error(`labelling ${namespace}: ${status}`);
     },
-    /** Creates the Secret with the manager's access, and the MeshCluster. */
-    async join(mesh: Mesh, drainSeconds: number): Promise<void> {
+    /** Creates the MeshCluster, and with Terminate the Secret with the manager's access. */
+    async join(mesh: Mesh, drainSeconds: number, interception: "Terminate" | "Tunnel" = "Terminate"): Promise<void> {
       const metadata = { namespace: mesh.appNamespace, name };
+      const object = { apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata };
+      const spec = { servers: [server.server], interception, drainSeconds };
+      if (interception === "Tunnel") return void (await mesh.apply(stringify({ ...object, spec })));
       const stringData = { kubeconfig: kubeconfig(await readerToken()) };
       await mesh.apply(stringify({ apiVersion: "v1", kind: "Secret", metadata, stringData }));
       const terminate = { certificateAuthorityData: authority, kubeconfigSecret: name };
-      const spec = { servers: [server.server], interception: "Terminate", terminate, drainSeconds };
-      await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
+      await mesh.apply(stringify({ ...object, spec: { ...spec, terminate } }));
     },
     close: () => admin.close(),
   };

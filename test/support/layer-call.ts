@@ -33,6 +33,11 @@ export interface FakeUpstream extends Handler {
   onCall?: (call: Call) => unknown;
 }
 
+/** How the API server answers an upgrade: with the intent to connect the two sockets. */
+export function upgraded(call: Call): Reply {
+  return { status: 101, headers: {}, body: null, tunnel: call };
+}
+
 /** An upstream that responds to every call with the result of `answer`. */
 export function fakeUpstream(answer: (call: Call) => Reply | Promise<Reply>): FakeUpstream {
   const calls: Call[] = [];

@@ -7,15 +7,15 @@ import Pool from "undici/lib/dispatcher/pool.js";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
-import { isCollection, isLongRunning, isWatch } from "../../kube/request-kind.ts";
+import { isCollection, isLongRunning, isWatch, mayUpgrade } from "../../kube/request-kind.ts";
 import { addWait, type Call, type CallRecord, type Handler, noteAnswerTime } from "../call/call.ts";
 import { checkedSource } from "../http/body-sources.ts";
 import { readableOf } from "../http/byte-stream.ts";
-import type { Reply, Tunnel } from "../http/handler.ts";
+import type { Reply } from "../http/handler.ts";
 import { createConnections, DEFAULT_LIVENESS, type Liveness } from "./connections.ts";
 import { createConnector, type TrustStore } from "./connector.ts";
 import { createDiscovery, createServerFeatures, type Discovery, type ServerFeatures } from "./discovery.ts";
-import { exchange, type MayWrite } from "./exchange.ts";
+import { exchange, type MayWrite, SAFE_METHODS } from "./exchange.ts";
 import { forwardedHeaders } from "./headers.ts";
 import { createRequestQueue, type QueueOptions } from "./request-queue.ts";
 import { createTunnel } from "./tunnel.ts";
@@ -55,7 +55,8 @@ export interface ApiServer extends Runnable {
    * under the request, `UPSTREAM_TIMEOUT`, `BAD_REQUEST`, `ABORTED`
    */
   readonly send: Handler;
-  readonly tunnel: Tunnel;
+  /** Answers an upgrade with the intent to connect the two sockets. @throws MeshError that of `mayWrite` */
+  readonly upgrade: (call: Call) => Reply;
   readonly discovery: Discovery;
   readonly features: ServerFeatures;
 }
@@ -151,8 +152,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         await turn;
         startedMs = clock.monotonicMs();
       }
-      const request = dispatchOptions(call, timeouts, prefix, mayWrite);
-      return await exchange(dispatcher, request, { signal, clock, abandonedMs, onOver: queue?.leave, mayWrite });
+      const guard = isWrite(call) ? mayWrite : undefined;
+      const request = dispatchOptions(call, timeouts, prefix, guard);
+      return await exchange(dispatcher, request, { signal, clock, abandonedMs, onOver: queue?.leave, mayWrite: guard });
     } finally {
       noteAnswerTime(call.record, clock.monotonicMs() - startedMs);
     }
@@ -193,10 +195,16 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       addWait(call.record, clock.monotonicMs() - started);
     }
   };
+  const connectStream = (isCut: () => boolean) => connectFor("stream", mayWrite && isCut);
+  const connect = createTunnel({ origin, prefix, connect: connectStream, mayWrite, clock, log });
   return {
     name: "upstream",
     send,
-    tunnel: createTunnel({ origin, trust, log, onConnected: (socket) => connections.add("stream", socket) }),
+    upgrade(call) {
+      const refusal = mayWrite?.();
+      if (refusal !== undefined) throw refusal;
+      return { status: 101, headers: {}, body: null, tunnel: call, connect };
+    },
     discovery: createDiscovery(send, clock),
     features: createServerFeatures(clock),
     async start() {
@@ -235,6 +243,11 @@ function dispatchOptions(
     // undici would close the connection after each DELETE with a body; the API server reads such bodies.
     ...(method === "HEAD" ? {} : { reset: false }),
   };
+}
+
+/** True for whatever may change something or reach into a pod, by any verb. */
+function isWrite({ method, info }: Call): boolean {
+  return !SAFE_METHODS.has(method) || mayUpgrade(info);
 }
 
 /** True if the call may be sent again after an unknown outcome. */

@@ -20,15 +20,16 @@ const TOGETHER_BYTES = 64 * 1024;
 const LATER = Promise.resolve();
 
 /** Requests that change nothing. They end immediately when the client goes. */
-const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
+export const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 
 /** Why nothing of a write may be sent now; undefined: it may. */
 export type MayWrite = () => MeshError | undefined;
 
 /** How often a write without an answer is asked for again. Its bytes may still wait in this process for a peer that takes none. */
-const ASK_AGAIN_MS = 500;
+export const ASK_AGAIN_MS = 500;
 
 export interface ExchangeOptions {
+  /** Undefined: the request changes nothing, or may always pass. */
   readonly mayWrite?: MayWrite | undefined;
   /** Fires when the client is gone. */
   readonly signal: CallSignal;
@@ -91,7 +92,7 @@ class Exchange implements Dispatcher.DispatchHandler, ByteSource, SourceControl 
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    const mayWrite = SAFE_METHODS.has(this.#method) ? undefined : this.#options.mayWrite;
+    const { mayWrite } = this.#options;
     const refusal = mayWrite?.();
     if (refusal !== undefined) this.#fail(refusal);
     this.#controller = controller;

@@ -2,56 +2,71 @@
 // and WebSocket of exec, attach and port-forward). Invariants: target, method and headers are those that the
 // layers let through, never the client's own; both sockets end together, and when the call's signal fires.
 import type { ClientRequest } from "node:http";
+import { Agent } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { onAbort } from "../../base/abort.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import type { CallSignal } from "../http/call-signal.ts";
 import type { HttpCall, Tunnel } from "../http/handler.ts";
-import { DEFAULT_LIVENESS, keepAliveOf } from "./connections.ts";
-import type { TrustStore } from "./connector.ts";
+import type { Connect } from "./connector.ts";
+import { ASK_AGAIN_MS, type MayWrite } from "./exchange.ts";
 import { forwardedHeaders } from "./headers.ts";
 
 export interface TunnelOptions {
   readonly origin: URL;
-  readonly trust: TrustStore;
+  /** Put before the path of each call. */
+  readonly prefix: string;
+  /** @param isCut asked when the proxy closes the connection: if true, it ends with a reset, where `mayWrite` is set */
+  readonly connect: (isCut: () => boolean) => Connect;
+  /** Asked for each chunk of the client, and again and again meanwhile. If it has an error, the tunnel is cut. */
+  readonly mayWrite: MayWrite | undefined;
+  readonly clock: Clock;
   readonly log: Logger;
-  /** Called with each connection to the API server. Keepalive is on. */
-  readonly onConnected: (socket: Socket) => void;
 }
 
-const CONNECT_TIMEOUT_MS = 10_000;
-
-export function createTunnel({ origin, trust, log, onConnected }: TunnelOptions): Tunnel {
+export function createTunnel({ origin, prefix, connect, mayWrite, clock, log }: TunnelOptions): Tunnel {
   return async (call, req, socket, head) => {
     // Loaded at the first upgrade, since most operators never make one.
-    const [{ createProxyServer }, { caPem }] = await Promise.all([import("http-proxy"), trust.current()]);
+    const { createProxyServer } = await import("http-proxy");
     if (call.signal.aborted) socket.destroy();
     if (socket.destroyed) return;
     // http-proxy only connects GETs for WebSockets; the options then say what is really sent.
     req.method = "GET";
-    req.url = call.target;
+    req.url = prefix + call.target;
     req.headers = { upgrade: "websocket" };
+    let upstream: Socket | undefined;
+    let isCut = false;
+    const cut = () => {
+      if (socket.destroyed) return; // the client went by itself
+      isCut = true;
+      socket.destroy();
+      upstream?.destroy();
+    };
     const options = {
       target: origin,
-      ...(caPem !== undefined && { ca: caPem }),
-      secure: true,
       toProxy: true,
       prependPath: false,
       method: call.method,
       headers: tunnelHeaders(call, origin),
-      connectTimeout: CONNECT_TIMEOUT_MS,
+      agent: agentOf(connect(() => isCut)),
     };
     const proxy = createProxyServer({});
     proxy.on("error", () => undefined); // the callback gets it as well
     proxy.on("proxyReqWs", (request) => {
       const { upgraded } = call.record;
-      request.once("upgrade", () => upgraded?.(101));
+      request.once("upgrade", (_response, connected: Socket) => {
+        upstream = connected;
+        upgraded?.(101);
+        if (mayWrite !== undefined) guard(connected, mayWrite, cut, clock);
+      });
       request.once("response", ({ statusCode }) => upgraded?.(statusCode));
       // Without its client the request is broken off, which says nothing of the API server.
       request.once("error", () => call.signal.aborted || upgraded?.(undefined));
-      endTogether(request, socket, call.signal, onConnected);
+      endTogether(request, socket, () => upstream);
     });
+    const unlink = onAbort(call.signal, cut);
+    socket.once("close", unlink);
     proxy.ws(req, socket, head, options, (error) => {
       log.debug({ err: error }, "a tunnel ended with an error");
       socket.destroy();
@@ -59,29 +74,45 @@ export function createTunnel({ origin, trust, log, onConnected }: TunnelOptions)
   };
 }
 
+interface Address {
+  readonly host: string;
+  readonly port: number | string;
+  readonly hostname?: string;
+}
+type Connected = (error: Error | null, socket: Socket | null) => void;
+
+/** An agent for one request, with a connection of the proxy's own connector. */
+function agentOf(connect: Connect): Agent {
+  const createConnection = ({ host, port, hostname = host }: Address, connected: Connected): void =>
+    connect({ protocol: "https:", host: hostname, hostname, port: String(port) }, (...[error, socket]) =>
+      connected(error, socket),
+    );
+  return Object.assign(new Agent({ keepAlive: false }), { createConnection });
+}
+
+/** Lets nothing of the client pass while `mayWrite` has an error. */
+function guard(upstream: Socket, mayWrite: MayWrite, cut: () => void, clock: Clock): void {
+  const write = upstream.write.bind(upstream) as (...args: unknown[]) => boolean;
+  upstream.write = (...args: unknown[]) => {
+    if (mayWrite() === undefined) return write(...args);
+    cut();
+    return false;
+  };
+  const askAgain = () => {
+    if (upstream.destroyed) return;
+    if (mayWrite() !== undefined) cut();
+    else clock.after(ASK_AGAIN_MS, askAgain);
+  };
+  askAgain();
+}
+
 // http-proxy leaves the API server's side open if the client goes before the upgrade is answered.
-function endTogether(
-  request: ClientRequest,
-  socket: Duplex,
-  signal: CallSignal,
-  onConnected: TunnelOptions["onConnected"],
-): void {
-  let upstream: Socket | undefined;
-  request.once("upgrade", (_res, upgraded: Socket) => {
-    upstream = upgraded;
-    upgraded.setKeepAlive(keepAliveOf(DEFAULT_LIVENESS));
-    onConnected(upgraded);
-  });
+function endTogether(request: ClientRequest, socket: Duplex, upstream: () => Socket | undefined): void {
   socket.once("close", () => {
-    unlink();
     // What the client sent before it went still goes out.
-    if (upstream === undefined) request.destroy();
-    else upstream.destroySoon();
-  });
-  const unlink = onAbort(signal, () => {
-    if (socket.destroyed) return; // the client went by itself
-    socket.destroy();
-    upstream?.destroy();
+    const connected = upstream();
+    if (connected === undefined) request.destroy();
+    else connected.destroySoon();
   });
 }
 

@@ -1,5 +1,6 @@
 // The API server of another cluster. Invariants: no byte of a write goes there unless the API server at home accepts this pod. If nobody
 // knows whether a write has arrived, it counts as in flight for as long as that API server may work on it.
+import { onAbort } from "../../base/abort.ts";
 import { isMeshError } from "../../base/errors.ts";
 import { Registry } from "../../base/metrics.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
@@ -35,14 +36,14 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
     timeouts: { ...timeouts, abandonedMs: drainMs },
     mayWrite: () => (home.leftMs() > 0 ? undefined : unproven(name, home)),
   });
-  const keepInFlight = (call: Call) => {
-    const { info } = call;
-    if (info.kind !== "resource" || !isAct(info)) return;
+  /** The call counts as a write in flight until `drainMs` after the result is called. */
+  const beginWrite = ({ info }: Call): (() => void) => {
+    if (info.kind !== "resource" || !isAct(info)) return () => undefined;
     const isInOnePlace = info.namespace !== "" || info.verb !== "deletecollection";
     const done = isInOnePlace
       ? session.beginWrite(governingPlace(info.group, info.resource, info), info)
       : session.beginWrite(info.namespace);
-    clock.after(drainMs, done);
+    return () => void clock.after(drainMs, done);
   };
   const send: Handler = async (call) => {
     try {
@@ -51,11 +52,17 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
       return reply;
     } catch (error) {
       if (isMeshError(error, "UPSTREAM_UNREACHABLE")) reach.note(name, error.message);
-      else if (mayHaveArrived(error)) keepInFlight(call);
+      else if (mayHaveArrived(error)) beginWrite(call)();
       throw error;
     }
   };
-  return { ...api, send };
+  const upgrade = (call: Call) => {
+    const reply = api.upgrade(call);
+    // The server fires the signal of every upgraded call in the end.
+    onAbort(call.signal, beginWrite(call));
+    return reply;
+  };
+  return { ...api, send, upgrade };
 }
 
 function mayHaveArrived(error: unknown): boolean {

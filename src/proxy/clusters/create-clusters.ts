@@ -9,6 +9,7 @@ import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import type { ApiServer } from "../api-server/api-server.ts";
 import type { RawHandler } from "../call/call.ts";
 import { composeStack } from "../http/compose-stack.ts";
+import { clusterPathOf, PROXY_PATH } from "../outbound/cluster-path.ts";
 import type { StackParts } from "../outbound/create-outbound.ts";
 import { rescue } from "../outbound/rescue.ts";
 import { outboundLayers } from "../outbound/stack.ts";
@@ -16,7 +17,6 @@ import { NO_MEMORY } from "../session/memory.ts";
 import type { ManagerSession } from "../session/session.ts";
 import { type ClusterApiDeps, createClusterApi, type Upstreamed } from "./cluster-api.ts";
 import { createClusterMetrics } from "./cluster-metrics.ts";
-import { clusterPathOf, PROXY_PATH } from "./cluster-path.ts";
 
 export interface ClustersDeps extends StackParts, Omit<ClusterApiDeps, "session" | "home"> {
   readonly session: ManagerSession;

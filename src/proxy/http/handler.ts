@@ -48,8 +48,9 @@ export interface Reply {
   /** Names in lower case, no hop-by-hop ones. A layer that changes the body drops `content-length`. */
   readonly headers: ReplyHeaders;
   readonly body: Uint8Array | ByteSource | null;
-  /** With status 101: every layer agreed to the upgrade, and the server connects the two sockets. */
+  /** With status 101: every layer agreed to the upgrade, and `connect` connects the two sockets. */
   readonly tunnel?: HttpCall;
+  readonly connect?: Tunnel;
 }
 
 /** Connects the client's socket with another server's; closes the client's if that fails. */

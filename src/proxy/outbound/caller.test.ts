@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type CallOptions, callOf, fakeUpstream } from "../../../test/support/layer-call.ts";
+import { type CallOptions, callOf, fakeUpstream, upgraded } from "../../../test/support/layer-call.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { type CallerPolicy, NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
@@ -19,7 +19,7 @@ function setup(first: Partial<CallerPolicy>) {
   enforce(first);
   const body = scriptedSource();
   const upstream = fakeUpstream(() => ({ status: 200, headers: {}, body }));
-  const handler = caller({ session })(sendTo({ send: upstream })(upstream));
+  const handler = caller({ session })(sendTo({ send: upstream, upgrade: upgraded })(upstream));
   const send = (target: string, options?: CallOptions) => handler(callOf("GET", target, options));
   return { enforce, upstream, send, handler, body };
 }

@@ -11,6 +11,7 @@ import { composeStack } from "../http/compose-stack.ts";
 import type { ServingCertificate } from "../identity/serving-certificate.ts";
 import { createProxyMetrics, type ProxyMetrics } from "../observe/metrics.ts";
 import { createTrafficServer, singleCertificate, type TrafficServer } from "../server/traffic-server.ts";
+import { clusterPathOf } from "./cluster-path.ts";
 import { createLockGate, type LockGate } from "./election/lock-gate.ts";
 import { createPlanLog, type PlanLog } from "./lists/plan-log.ts";
 import { outboundLayers, type StackDeps } from "./stack.ts";
@@ -80,7 +81,7 @@ export function createOutbound(config: OutboundSettings, deps: OutboundDeps): Ou
     // The layers before `request-info` read nothing of a call that a raw call lacks (stack.test.ts).
     stack: clusters?.around(atHome) ?? atHome,
     createRecord: () => createRecord(),
-    upgrades: { may: mayBecomeTunnel, tunnel: apiServer.tunnel },
+    mayUpgrade: mayBecomeTunnel,
     clock,
     log,
     drainMs: config.drainMs,
@@ -91,7 +92,7 @@ export function createOutbound(config: OutboundSettings, deps: OutboundDeps): Ou
 
 function mayBecomeTunnel(method: string, target: string): boolean {
   try {
-    return mayUpgrade(parseRequestInfo(method, target));
+    return mayUpgrade(parseRequestInfo(method, clusterPathOf(target)?.target ?? target));
   } catch {
     return false; // the stack answers 400
   }

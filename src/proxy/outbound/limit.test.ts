@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type CallOptions, callOf, fakeUpstream, jsonReply } from "../../../test/support/layer-call.ts";
+import { type CallOptions, callOf, fakeUpstream, jsonReply, upgraded } from "../../../test/support/layer-call.ts";
 import { limitRule, resourceRule } from "../../../test/support/policies.ts";
 import { runningPolicies } from "../../../test/support/running-policies.ts";
 import { recordingSink, scriptedSource } from "../../../test/support/scripted-body.ts";
@@ -200,8 +200,7 @@ describe("the outcome of a request", () => {
     await send("GET", EXEC, { upgrade: "websocket", signal: client.signal, record });
     return { answer: (status: number | undefined) => record.upgraded?.(status), leave: () => client.abort() };
   }
-  const asUpstream = (call: Call): Reply =>
-    call.upgrade === undefined ? jsonReply({}, 500) : { status: 101, headers: {}, body: null, tunnel: call };
+  const asUpstream = (call: Call): Reply => (call.upgrade === undefined ? jsonReply({}, 500) : upgraded(call));
   const isOpen = async ({ policies, refusal }: ReturnType<typeof setup>) =>
     policies.report.rules.some(({ opened }) => opened) && (await refusal("GET", POD)).errorCode === "BREAKER_OPEN";
 

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { upgraded } from "../../../test/support/layer-call.ts";
 import { silentLogger } from "../../base/log.ts";
 import { createRegistry } from "../../base/metrics.ts";
 import { createServerFeatures } from "../api-server/discovery.ts";
@@ -24,6 +25,7 @@ function layerNames(): string[] {
   });
   const apiServer = {
     send: () => Promise.reject(new Error("nothing is sent")),
+    upgrade: upgraded,
     discovery: { scopeOf: async () => "unknown" as const },
     features: createServerFeatures(clock),
   };

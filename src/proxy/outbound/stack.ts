@@ -21,7 +21,6 @@ import { fault } from "./fault.ts";
 import { isolate } from "./isolate/isolate.ts";
 import { limit, settle } from "./limit.ts";
 import type { PlanLog } from "./lists/plan-log.ts";
-import { noTunnels } from "./no-tunnels.ts";
 import { observe } from "./observe.ts";
 import { oneApi } from "./one-api.ts";
 import { requestInfo } from "./request-info.ts";
@@ -32,7 +31,7 @@ import { upstream } from "./upstream.ts";
 
 export interface StackDeps extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly session: Pick<ManagerSession, keyof Session | "report" | "memory">;
-  readonly apiServer: Pick<ApiServer, "send" | "discovery" | "features">;
+  readonly apiServer: Pick<ApiServer, "send" | "upgrade" | "discovery" | "features">;
   readonly metrics: ProxyMetrics;
   readonly streamMetrics: StreamMetrics;
   readonly policies: Policies;
@@ -46,11 +45,6 @@ export interface StackDeps extends Pick<ProcessContext, "clock" | "random" | "lo
   /** The API server is that of another cluster. The lock is at home, and so are the objects that the census counts. Absent is false. */
   readonly isAbroad?: boolean | undefined;
 }
-
-const ABROAD: readonly NamedLayer<Call, Reply>[] = [
-  { name: "no-tunnels", layer: noTunnels },
-  { name: "one-api", layer: oneApi },
-];
 
 export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply>[] {
   const { session, apiServer, home, isAbroad = false, metrics, streamMetrics, gate, clock, log } = deps;
@@ -72,7 +66,7 @@ export function outboundLayers(deps: StackDeps): readonly NamedLayer<Call, Reply
     { name: "caller", layer: caller({ session }) },
     // Outside of the layers that filter and rename, so that it works on what the operator gets.
     { name: "strip", layer: strip({ session, stripped: metrics.strippedBytes }) },
-    ...(isAbroad ? ABROAD : []),
+    ...(isAbroad ? [{ name: "one-api", layer: oneApi }] : []),
     // Renames the lock, and marks its calls: the layers behind neither limit nor narrow them.
     ...atHome("election", () => election({ session, report: session.report, clock, log, gate })),
     // Before isolate, so that the routes at the end of a delay decide. Behind election, which marks the lock.

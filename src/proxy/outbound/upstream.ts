@@ -5,12 +5,14 @@ import type { ApiServer } from "../api-server/api-server.ts";
 import type { Handler, Layer } from "../call/call.ts";
 import type { HomeProof } from "../home/home-proof.ts";
 
-export function upstream({ send }: Pick<ApiServer, "send">, home?: Pick<HomeProof, "mark" | "answered">): Layer {
+export function upstream(
+  { send, upgrade }: Pick<ApiServer, "send" | "upgrade">,
+  home?: Pick<HomeProof, "mark" | "answered">,
+): Layer {
   const sendNoting = home === undefined ? send : noting(send, home);
-  return () => (call) => {
+  return () => async (call) => {
     call.record.asked = true;
-    if (call.upgrade === undefined) return sendNoting(call);
-    return Promise.resolve({ status: 101, headers: {}, body: null, tunnel: call });
+    return call.upgrade === undefined ? sendNoting(call) : upgrade(call);
   };
 }
 

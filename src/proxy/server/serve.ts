@@ -7,7 +7,7 @@ import type { Duplex } from "node:stream";
 import { MeshError } from "../../base/errors.ts";
 import type { Logger } from "../../base/log.ts";
 import { type ByteSink, type ByteSource, discardBody } from "../http/byte-stream.ts";
-import type { CallNotes, Handler, HttpCall, Reply, Tunnel } from "../http/handler.ts";
+import type { CallNotes, Handler, HttpCall, Reply } from "../http/handler.ts";
 import type { InFlight } from "./in-flight.ts";
 
 export type MayUpgrade = (method: string, target: string) => boolean;
@@ -17,7 +17,7 @@ export interface ServeOptions<Notes extends CallNotes> {
   /** Creates the notes of a new call of this client: the call's `record`. */
   readonly createRecord: (client: Duplex) => Notes;
   /** Absent: the server ignores every upgrade, as RFC 9110 allows. */
-  readonly upgrades?: { readonly may: MayUpgrade; readonly tunnel: Tunnel };
+  readonly mayUpgrade?: MayUpgrade;
   readonly log: Logger;
   /** Bounds for a listener that every pod of the cluster can reach. Default: none. */
   readonly strangers?: Strangers;
@@ -65,16 +65,17 @@ export async function serveUpgrade<Notes extends CallNotes>(
   req: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  { stack, createRecord, upgrades }: ServeOptions<Notes>,
+  { stack, createRecord, mayUpgrade }: ServeOptions<Notes>,
   inFlight: InFlight<Notes>,
 ): Promise<void> {
   const { method = "GET", url: target = "" } = req;
-  const upgrade = upgradeOf(req, upgrades?.may) ?? "";
+  const upgrade = upgradeOf(req, mayUpgrade) ?? "";
   const record = createRecord(socket);
   const running = inFlight.begin({ method, target, headers: headersOf(req), body: null, upgrade, record });
   socket.once("close", () => running.end(true));
   const reply = await stack(running.call);
-  if (reply.tunnel !== undefined) await upgrades?.tunnel(reply.tunnel, req, socket, head);
+  const { tunnel, connect } = reply;
+  if (tunnel !== undefined && connect !== undefined) await connect(tunnel, req, socket, head);
   else refuseUpgrade(req, socket as Socket, reply);
 }
 

@@ -131,10 +131,10 @@ export function createTrafficServer<Notes extends CallNotes>(options: TrafficSer
 
 function createHttpsServer({
   tls,
-  upgrades,
+  mayUpgrade,
   strangers,
   requestMs = Number.POSITIVE_INFINITY,
-}: Pick<TrafficServerOptions<CallNotes>, "tls" | "upgrades" | "strangers" | "requestMs">): Server {
+}: Pick<TrafficServerOptions<CallNotes>, "tls" | "mayUpgrade" | "strangers" | "requestMs">): Server {
   const { maxHeaderSize, headersMs } =
     strangers === undefined ? { maxHeaderSize: MAX_HEADER_BYTES, headersMs: HEADERS_TIMEOUT_MS } : STRANGERS_HEAD;
   return createServer({
@@ -149,7 +149,7 @@ function createHttpsServer({
     connectionsCheckingInterval: CHECK_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     noDelay: true,
-    shouldUpgradeCallback: (req: IncomingMessage) => upgradeOf(req, upgrades?.may) !== undefined,
+    shouldUpgradeCallback: (req: IncomingMessage) => upgradeOf(req, mayUpgrade) !== undefined,
   });
 }
 

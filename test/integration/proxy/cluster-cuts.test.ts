@@ -1,6 +1,7 @@
 // Writes to another cluster that are cut while their bytes wait in the kernel for a peer that does not read. The peer is a TCP relay
 // before a scripted API server, so the tests see how the connection ends.
 import { readFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MeshError } from "../../../src/base/errors.ts";
@@ -92,13 +93,13 @@ afterEach(async () => {
   await api.close();
 });
 
-function setup() {
+function setup(path = "") {
   const clock = createFakeClock();
   const apiServer = createApiServer({
     clock,
     log: silentLogger(),
     registry: new Registry(),
-    apiServer: `https://127.0.0.1:${(relay.address() as AddressInfo).port}`,
+    apiServer: `https://127.0.0.1:${(relay.address() as AddressInfo).port}${path}`,
     trust: fixedTrust(api.ca.certPem, "localhost"),
     timeouts: { headersMs: 60_000, bodyMs: 60_000, abandonedMs: ABANDONED_MS },
     mayWrite: () => refusal,
@@ -166,6 +167,67 @@ describe.each([
     await eventually(() => expect(peer.end).toBeDefined());
     expect([peer.end, unsent]).toEqual(["ECONNRESET", 0]);
     expect(peer.received - before).toBeLessThanOrEqual(unread);
+    await world.apiServer.stop();
+  });
+});
+
+describe("a tunnel into a pod", () => {
+  /** A proxy that answers every upgrade with a tunnel to the relay. */
+  async function startTunnels({ apiServer }: World) {
+    const info = parseRequestInfo("POST", `${CONFIG_MAPS}/c/exec`, "spdy/3.1");
+    const server = createHttpServer().on("upgrade", (req, socket: Socket, head) => {
+      const signal = new CallAbort();
+      socket.on("error", () => undefined).once("close", () => signal.abort(new Error("closed")));
+      const { path: target } = info;
+      const record = createRecord(info);
+      const call = { method: "POST", target, info, headers: {}, body: null, upgrade: "spdy/3.1", signal, record };
+      void apiServer.upgrade(call).connect?.(call, req, socket, head);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const client = connect((server.address() as AddressInfo).port, "127.0.0.1").on("error", () => undefined);
+    client.write("POST /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: spdy/3.1\r\n\r\n");
+    let text = "";
+    client.on("data", (chunk: Buffer) => {
+      text += chunk;
+    });
+    return { server, client, text: () => text };
+  }
+  beforeEach(() => {
+    api.onUpgrade = (_req, socket) => {
+      socket.on("error", () => undefined);
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: spdy/3.1\r\n\r\n");
+      socket.pipe(socket);
+    };
+  });
+
+  it("goes below the path of the URL, carries bytes both ways, and ends in order", async () => {
+    const world = setup("/k8s/clusters/c-1");
+    const { server, client, text } = await startTunnels(world);
+    client.write("hello");
+    await eventually(() => expect(text()).toMatch(/101 Switching.*hello$/s));
+    expect(api.seen.map(({ url }) => url)).toEqual([`/k8s/clusters/c-1${CONFIG_MAPS}/c/exec`]);
+    client.end();
+    await eventually(() => expect(relayed[0]?.end).toBe("FIN"));
+    server.close();
+    await world.apiServer.stop();
+  });
+
+  it("is cut by a reset when the API server at home has not accepted the pod for too long, with all that waits", async () => {
+    const world = setup();
+    const { server, client, text } = await startTunnels(world);
+    await eventually(() => expect(text()).toContain("101 Switching"));
+    client.write(BODY);
+    const peer = await eventually(() => relayed.find(({ socket }) => socket.isPaused()) ?? false);
+    const { unread } = queuesOf(peer);
+    const closed = new Promise((resolve) => client.once("close", resolve));
+    refusal = new MeshError("HOME_UNPROVEN", "no");
+    await world.clock.advance(1_000);
+    await closed;
+    const before = peer.received;
+    peer.socket.on("pause", () => peer.socket.resume()).resume();
+    await eventually(() => expect(peer.end).toBe("ECONNRESET"));
+    expect(peer.received - before).toBeLessThanOrEqual(unread);
+    server.close();
     await world.apiServer.stop();
   });
 });

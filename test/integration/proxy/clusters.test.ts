@@ -248,14 +248,41 @@ describe("a request to another cluster", () => {
   });
 
   it.each([
-    ["POST", "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/pods/p/exec?command=sh", undefined],
-    ["GET", "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/pods/p/proxy/", undefined],
-    ["GET", "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/pods/p/portforward", "websocket"],
-  ])("that would become a tunnel is refused: %s %s", async (method, target, upgrade) => {
+    ["POST", "exec?command=sh", "spdy/3.1"],
+    ["GET", "portforward", "websocket"],
+    ["GET", "proxy/", undefined],
+  ])("that reaches into a pod is one of the pod's namespace, and needs home: %s %s", async (method, subresource, upgrade) => {
     const world = setup();
     enforce(world, OWN);
-    expect((await answerOf(world.send(method, target, upgrade === undefined ? {} : { upgrade })))[0]).toBe(405);
-    expect(api.seen).toEqual([]);
+    const ask = async (namespace: string) => {
+      const target = `/_ctrlmesh/clusters/eu/api/v1/namespaces/${namespace}/pods/p/${subresource}`;
+      return (await answerOf(world.send(method, target, upgrade === undefined ? {} : { upgrade })))[0];
+    };
+    expect(await ask("own")).toBe(upgrade === undefined ? 200 : 101);
+    expect(await ask("theirs")).toBe(403);
+    provenMs = 0;
+    expect(await ask("own")).toBe(503);
+    expect(api.seen).toHaveLength(upgrade === undefined ? 1 : 0);
+    world.clusters.stop();
+  });
+
+  it("that becomes a tunnel ends when its namespace moves, and counts for drainSeconds", async () => {
+    const world = setup();
+    enforce(world, OWN);
+    const target = "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/pods/p/exec";
+    const { reply, signal } = world.send("POST", target, { upgrade: "spdy/3.1" });
+    const { tunnel } = await reply;
+    let isDrained = false;
+    enforce(world, table([subset("blue")], { own: [], theirs: [0] }), {}, 2);
+    world.enforcers.whenDrained(() => {
+      isDrained = true;
+    });
+    expect([tunnel?.signal.aborted, isDrained]).toEqual([true, false]);
+    signal.abort(new Error("closed")); // as the server does when the client's connection has closed
+    await world.clock.advance(DRAIN_MS - 1);
+    expect(isDrained).toBe(false);
+    await world.clock.advance(1);
+    expect(isDrained).toBe(true);
     world.clusters.stop();
   });
 });

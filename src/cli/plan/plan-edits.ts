@@ -199,7 +199,7 @@ function clusterMovesOf({ before, after, verdicts }: Omit<EditedApp, "source">, 
   ];
   const owned = before.spec.isPaused ? withShownOwners(had, old.clusters, before.ref) : had;
   if (!after.spec.isPaused || after.isEnding) return movedClusters(owned ?? [], wanted ?? []);
-  return movedClusters(owned ?? [], pausedClusters(wanted, [{ version: 1, clusters: owned }], after.spec.subsets) ?? []);
+  return movedClusters(owned ?? [], pausedClusters(wanted, [{ version: 1, clusters: owned }], after.spec.subsets, true) ?? []);
 }
 
 /** The owners that the manager has written into the status: a pause keeps them, whatever the spec says. */

@@ -7,11 +7,13 @@ import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../ownership/tabl
 /**
  * The owners while an app is paused: a cluster stays with its owner by the newest routes, if the app still has that subset.
  * @param desired undefined if the spec has no rule about clusters any more: then those of the newest routes stay
+ * @param isComplete all pods have reported. If not, a cluster whose owner no pod knows stays closed
  */
 export function pausedClusters(
   desired: readonly ClusterRoute[] | undefined,
   snapshots: readonly Pick<Snapshot, "version" | "clusters">[],
   subsets: readonly string[],
+  isComplete: boolean,
 ): readonly ClusterRoute[] | undefined {
   const [last] = snapshots.toSorted((a, b) => b.version - a.version);
   if (desired === undefined) {
@@ -20,11 +22,14 @@ export function pausedClusters(
       owner: subsets.includes(owner) ? owner : DEFAULT_SUBSET,
     }));
   }
-  const newest = newestWithClusters(snapshots);
-  if (newest === undefined) return desired;
   return desired.map((cluster) => {
-    const owner = sameClusters(newest, cluster)[0]?.owner;
-    return owner === undefined || !subsets.includes(owner) ? cluster : { ...cluster, owner };
+    const known = snapshots.flatMap((each) => sameClusters(each, cluster).map((its) => ({ version: each.version, its })));
+    // A cluster that is closed to its owner may be one whose owner was not known: routes that show another owner come first.
+    known.sort((a, b) => Number(!a.its.isFenced) - Number(!b.its.isFenced) || a.version - b.version);
+    const last = known.at(-1)?.its;
+    const kept = last !== undefined && subsets.includes(last.owner) ? { ...cluster, owner: last.owner } : cluster;
+    const isKnown = isComplete || cluster.upstream !== undefined || (last !== undefined && !last.isFenced);
+    return isKnown ? kept : { ...kept, isFenced: true };
   });
 }
 

@@ -128,12 +128,12 @@ export function tableInForce(
   written: readonly string[] | undefined,
 ): InForce {
   const snapshots = pods.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((snapshot) => isOfApp(app, snapshot));
-  const haveAllReported = pods.every((pod) => hasReported(pod, factsOf(podKey(pod))));
+  const isComplete = haveAllReported(pods, factsOf);
   const claimed = new Map(snapshots.map(({ table }) => [ownersHash(table), table]));
-  const hashes = haveAllReported ? (written ?? []).filter((hash) => claimed.has(hash)) : (written ?? []);
+  const hashes = isComplete ? (written ?? []).filter((hash) => claimed.has(hash)) : (written ?? []);
   const last = hashes.findLast((hash) => claimed.has(hash));
   if (last !== undefined) return { table: claimed.get(last), isLost: false, hashes };
-  if (written !== undefined && !haveAllReported) return { table: undefined, isLost: true, hashes };
+  if (written !== undefined && !isComplete) return { table: undefined, isLost: true, hashes };
   return { table: newestOf(snapshots), isLost: written !== undefined, hashes: written ?? [] };
 }
 
@@ -155,6 +155,11 @@ function newestOf(snapshots: readonly Snapshot[]): RouteTable | undefined {
     if (!hasNothingYet(snapshot.table) && snapshot.version > (newest?.version ?? -1)) newest = snapshot;
   }
   return newest?.table;
+}
+
+/** False while a pod may have routes that this manager does not know. */
+export function haveAllReported(pods: readonly AppPod[], factsOf: FactsOf): boolean {
+  return pods.every((pod) => hasReported(pod, factsOf(podKey(pod))));
 }
 
 function hasReported(pod: AppPod, facts: ProxyFacts | undefined): boolean {

@@ -10,6 +10,8 @@ interface AbroadFacts {
   readonly owned: readonly ClusterRoute[];
   readonly subsets: readonly string[];
   readonly isPaused: boolean;
+  /** All pods have reported: the snapshots show which tables are in force. */
+  readonly isComplete: boolean;
   readonly claims: readonly Claim[];
   readonly bySpec: ClusterTables;
   readonly snapshots: () => readonly Snapshot[];

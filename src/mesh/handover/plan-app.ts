@@ -12,7 +12,7 @@ import type { SourceWords } from "../ownership/words.ts";
 import type { AppPod } from "./app-pod.ts";
 import { type GoneAppPod, goneClaims, isOfApp, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
 import { pausedClusters } from "./kept-clusters.ts";
-import { type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
+import { haveAllReported, type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
 import { planAbroad } from "./plan-abroad.ts";
 import { type ClusterPlan, type ClusterTrouble, type ClusterWait, clusterTroubles } from "./plan-clusters.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
@@ -103,13 +103,15 @@ export function planApp(facts: AppFacts): AppPlan {
   const snapshots = once(() =>
     pods.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((each) => isOfApp(app, each)),
   );
-  const owned = isPaused ? pausedClusters(facts.clusters, snapshots(), subsets) : facts.clusters;
+  const isComplete = !isPaused || haveAllReported(pods, factsOf);
+  const owned = isPaused ? pausedClusters(facts.clusters, snapshots(), subsets, isComplete) : facts.clusters;
   const abroad =
     owned &&
     planAbroad({
       owned,
       subsets,
       isPaused,
+      isComplete,
       claims: [...claims, ...goneClaims(app, facts.goneAbroad ?? [])],
       bySpec: facts.clusterTables ?? new Map(),
       snapshots,

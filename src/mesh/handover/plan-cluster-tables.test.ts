@@ -41,10 +41,10 @@ interface Spec {
 function plan(
   { owned, tables }: Spec,
   claims: readonly Claim[],
-  more: { isPaused?: boolean; snapshots?: readonly Snapshot[] } = {},
+  more: { isPaused?: boolean; isComplete?: boolean; snapshots?: readonly Snapshot[] } = {},
 ) {
-  const { isPaused = false, snapshots = [] } = more;
-  return planAbroad({ owned, subsets: SUBSETS, isPaused, claims, bySpec: tables, snapshots: () => snapshots });
+  const { isPaused = false, isComplete = true, snapshots = [] } = more;
+  return planAbroad({ owned, subsets: SUBSETS, isPaused, isComplete, claims, bySpec: tables, snapshots: () => snapshots });
 }
 
 function routeOf(spec: Spec, claims: readonly Claim[], of: string, snapshots: readonly Snapshot[] = []): Route {
@@ -165,7 +165,7 @@ it("a cluster whose table only the pods keep loses it if there would be more tab
   const kept = cluster("a-kept");
   const names = Array.from({ length: MAX_CLUSTER_TABLES }, (_, at) => `c-${at}`);
   const inside = table([], { "ns-1": [] });
-  const facts = { isPaused: false, subsets: [""], claims: [] };
+  const facts = { isPaused: false, isComplete: true, subsets: [""], claims: [] };
   const pods = [snapshot(table([], {}), { clusters: [kept], clusterTables: new Map([[kept.name, inside]]) })];
   const planOf = (specNames: readonly string[]) =>
     planClusterTables({

@@ -26,6 +26,8 @@ interface ClusterTablesFacts {
   /** By the spec. A cluster without a table keeps the newest one that a pod has, since its namespaces are not known. */
   readonly bySpec: ClusterTables;
   readonly isPaused: boolean;
+  /** All pods have reported, so a cluster without a table in force has none that a pause could keep. */
+  readonly isComplete: boolean;
   readonly subsets: readonly string[];
   readonly claims: readonly Claim[];
   /** Of the app's pods. */
@@ -73,12 +75,14 @@ export function planClusterTables({ clusters, subsets, claims, ...facts }: Clust
 function desiredTable(
   cluster: ClusterRoute,
   subsets: readonly string[],
-  { bySpec, isPaused, snapshots }: Pick<ClusterTablesFacts, "bySpec" | "isPaused" | "snapshots">,
+  { bySpec, isPaused, isComplete, snapshots }: Pick<ClusterTablesFacts, "bySpec" | "isPaused" | "isComplete" | "snapshots">,
 ): RouteTable | undefined {
   const spec = bySpec.get(cluster.name);
   if (spec !== undefined && !isPaused) return spec;
   const inForce = newestTable(cluster, snapshots);
-  return spec === undefined ? inForce : pauseAt(spec, inForce, subsets).desired;
+  // A table of the spec would be the newest one from then on, and the owners that a pod reports later would not count.
+  if (spec === undefined || (inForce === undefined && !isComplete)) return inForce;
+  return pauseAt(spec, inForce, subsets).desired;
 }
 
 /** The owners inside the cluster by the newest routes that have them. */

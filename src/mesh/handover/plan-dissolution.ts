@@ -43,6 +43,7 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
     owned: endingClusters(snapshots),
     subsets,
     isPaused: false,
+    isComplete: true,
     claims: [...podClaims(app, ours, factsOf), ...goneClaims(app, facts.goneAbroad ?? [])],
     bySpec: endingTables(snapshots),
     snapshots: () => snapshots,

@@ -12,6 +12,7 @@
 // If the pod loses places in place and has just written to one, it retains them read-only for a moment (own-writes.ts). No write is
 // allowed there, so nothing above waits for it.
 import type { Transition } from "../../base/machine.ts";
+import { routeDigest } from "../contract/route-type.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";
 import { LONGEST_RETAINED_MS, OWN_WRITES_MS, type Retaining, retainedUnder } from "./own-writes.ts";
 
@@ -152,9 +153,11 @@ export function stepRoutes(routes: ProxyRoutes, event: RoutesEvent, nowMs: numbe
 function start(routes: ProxyRoutes, { stored, inheritsWrites }: Start, nowMs: number): Step {
   const inheritedSinceMs = inheritsWrites ? nowMs : routes.inheritedSinceMs;
   if (stored === undefined) return stay({ ...routes, inheritedSinceMs });
-  const file: RouteFile = { kind: "idle", digest: stored.digest, isOutdated: false };
-  const next: ProxyRoutes = { ...routes, inForce: stored, acknowledged: stored, inheritedSinceMs, file };
-  return { state: next, effects: [{ kind: "enforce", routes: stored }] };
+  // A proxy of another version may have stored them, and left out what it did not know. So their digest is not that of the update.
+  const found = { ...stored, digest: routeDigest(stored) };
+  const file: RouteFile = { kind: "idle", digest: found.digest, isOutdated: false };
+  const next: ProxyRoutes = { ...routes, inForce: found, acknowledged: found, inheritedSinceMs, file };
+  return { state: next, effects: [{ kind: "enforce", routes: found }] };
 }
 
 type Start = Extract<RoutesEvent, { kind: "started" }>;

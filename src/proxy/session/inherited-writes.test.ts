@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { startRouteHandler } from "../../../test/support/route-handler.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { wholeUpdate } from "../../../test/support/updates.ts";
+import { routeDigest } from "../../mesh/contract/route-type.ts";
 import { INHERITED_WRITES_MS } from "../../mesh/link/proxy-routes.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 
@@ -42,7 +43,7 @@ describe("after a process that did not end cleanly", () => {
     const { clock, routeHandler, saved, take } = await start();
     await take(loss, 1);
     await clock.advance(INHERITED_WRITES_MS - 1);
-    expect(routeHandler.claims.acknowledged).toEqual(stored);
+    expect(routeHandler.claims.acknowledged).toEqual({ ...stored, digest: routeDigest(stored) });
     expect(routeHandler.claims.inDoubt.map(({ digest }) => digest)).toEqual(["digest-2"]);
     expect(saved).toEqual([]);
     await clock.advance(1);

@@ -4,6 +4,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { startRouteHandler } from "../../../test/support/route-handler.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { wholeUpdate } from "../../../test/support/updates.ts";
+import { routeDigest } from "../../mesh/contract/route-type.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 
 const NAMES = Array.from({ length: 20 }, (_, index) => `n${index}`);
@@ -56,13 +57,14 @@ it("a disk that fails is tried once a second after the last update, and not afte
 });
 
 it("a lock gate that changes while the same routes settle is saved at once", async () => {
-  const { clock, handler, take, saves } = setup(of(1));
+  const stored = { ...of(1), digest: routeDigest(of(1)) };
+  const { clock, handler, take, saves } = setup(stored);
   await handler.restore(false, true);
-  take(of(1), 1);
+  take(stored, 1);
   await clock.flush();
   handler.storeAgain();
   await clock.flush();
-  expect(saves.map(({ atMs, digest }) => [atMs, digest])).toEqual([[0, "digest-1"]]);
+  expect(saves.map(({ atMs, digest }) => [atMs, digest])).toEqual([[0, stored.digest]]);
 });
 
 it("a lock gate that changes with every save delays no acknowledgement", async () => {

@@ -4,6 +4,7 @@ import { readBody } from "../../../test/support/route-table.ts";
 import { routes } from "../../../test/support/test-routes.ts";
 import { deltaUpdate, wholeUpdate } from "../../../test/support/updates.ts";
 import type { UpdateMessage } from "../../mesh/contract/messages.ts";
+import { routeDigest } from "../../mesh/contract/route-type.ts";
 import { TABLE_DELTA, type TableDelta } from "../../mesh/contract/table-delta.ts";
 import { OWN_WRITES_MS } from "../../mesh/link/own-writes.ts";
 import { readViewOf, type Snapshot } from "../../mesh/ownership/snapshot.ts";
@@ -167,7 +168,24 @@ it("killed with a gain in force that is not stored yet, the next process tells t
   const next = setup();
   next.saved.push(before);
   await next.routeHandler.restore(false);
-  expect(next.routeHandler.claims).toEqual({ acknowledged: before, inDoubt: [], mayHoldMore: true });
+  expect(next.routeHandler.claims).toEqual({
+    acknowledged: { ...before, digest: routeDigest(before) },
+    inDoubt: [],
+    mayHoldMore: true,
+  });
+});
+
+it("enforces what a proxy of an earlier version left out of the routes that it stored", async () => {
+  const frozen = { ...before, frozen: [{ namespace: "a", reason: "repairs" }] };
+  const sent: Snapshot = { ...frozen, digest: routeDigest(frozen) };
+  const { enforcer, routeHandler, saved, take, clock } = setup();
+  saved.push({ ...before, digest: sent.digest });
+  await routeHandler.restore(true);
+  const { view } = enforcer.current ?? {};
+  expect(view?.("", "pods").frozen).toBeUndefined();
+  take(sent, 1);
+  await clock.flush();
+  expect(enforcer.current?.view("", "pods").frozen).toEqual(new Map([["a", "repairs"]]));
 });
 
 it("refuses a body that is no route, and an update without a resource", () => {

@@ -1,28 +1,62 @@
 // What must hold in every world, and at every acknowledgement.
-import { allows, isAbroad } from "./rules.ts";
-import type { ModelProxy, World } from "./world.ts";
+import { isDeepStrictEqual } from "node:util";
+import { remember } from "../../src/base/remember.ts";
+import { routeDigest } from "../../src/mesh/contract/route-type.ts";
+import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
+import { accessTo } from "./access.ts";
+import { isAbroad } from "./rules.ts";
+import type { ModelProxy, World, Write } from "./world.ts";
 
-/** By place: the subsets that may write there, with the pods by which they may. */
-export function writersOf(world: World, place: string): ReadonlyMap<string, readonly string[]> {
-  const rights = world.proxies.flatMap((proxy) => {
+interface Right extends Pick<Write, "subset" | "isOpen" | "sinceVersion"> {
+  readonly pod: string;
+}
+
+/** Who may write in the place, or has writes there that may take effect. */
+function rightsIn(world: World, place: string): Right[] {
+  return world.proxies.flatMap((proxy) => {
     const isOver = world.nowMs >= (isAbroad(place) ? proxy.endsAbroadMs : proxy.endsMs);
     const enforced = isOver ? undefined : proxy.enforced;
     // A removed pod's last writes at home have ended, those in another cluster may run on.
     const writes = isOver && !isAbroad(place) ? [] : [...proxy.writes, ...proxy.ghosts];
-    const inFlight = writes.filter((write) => write.place === place).map(({ subset }) => subset);
-    const subsets = enforced !== undefined && allows(enforced, place) ? [...inFlight, enforced.subset] : inFlight;
-    return subsets.map((subset) => [subset, proxy.name] as const);
+    const inFlight = writes.filter((write) => write.place === place);
+    const access = accessTo(enforced, place);
+    const now = enforced && access ? [{ subset: enforced.subset, ...access, sinceVersion: proxy.since.get(place) ?? 0 }] : [];
+    return [...inFlight, ...now].map(({ subset, sinceVersion, isOpen }) => ({ subset, sinceVersion, isOpen, pod: proxy.name }));
   });
-  const bySubset = Map.groupBy(rights, ([subset]) => subset);
-  return new Map([...bySubset].map(([subset, pods]) => [subset, [...new Set(pods.map(([, name]) => name))]]));
 }
 
-/** @throws if two subsets may write in one place */
+/** By subset: the pods by which it may write in the place. */
+export function writersOf(world: World, place: string): ReadonlyMap<string, readonly string[]> {
+  const bySubset = Map.groupBy(rightsIn(world, place), ({ subset }) => subset);
+  return new Map([...bySubset].map(([subset, rights]) => [subset, [...new Set(rights.map(({ pod }) => pod))]]));
+}
+
+/** @throws if two subsets may write in one place, unless it was opened to everybody since */
 export function expectOneWriter(world: World): void {
   for (const place of world.places) {
-    const writers = writersOf(world, place);
-    if (writers.size > 1) throw new Error(`two writers in ${place}: ${JSON.stringify([...writers])}`);
+    const rights = rightsIn(world, place);
+    const hasRival = ({ subset, sinceVersion }: Right) =>
+      rights.some((other) => other.subset !== subset && !(other.isOpen && other.sinceVersion > sinceVersion));
+    if (rights.some((right) => !right.isOpen && hasRival(right)))
+      throw new Error(`two writers in ${place}: ${JSON.stringify(rights)}`);
   }
+}
+
+/** @throws if the manager gives a place to a subset while it knows that a pod of another one has it open */
+export function expectClosedFirst(world: World, before: World, at: number): void {
+  const granted = [...(world.managers[at]?.issue?.snapshots.values() ?? [])];
+  for (const { route } of before.managers[at]?.records.values() ?? [])
+    for (const held of [route.acknowledged, route.outstanding?.resource, ...route.inDoubt])
+      for (const place of world.places.filter((each) => accessTo(held, each)?.isOpen)) {
+        const given = granted.find((each) => each.subset !== held?.subset && accessTo(each, place)?.isOpen === false);
+        if (given !== undefined) throw new Error(`${place} is open to "${held?.subset}" and given to "${given.subset}"`);
+      }
+}
+
+/** @throws if routes that count as equal let a pod write to other places */
+export function expectSameRules({ name, enforced }: ModelProxy, routes: Snapshot, places: World["places"]): void {
+  const other = places.find((place) => !isDeepStrictEqual(accessTo(enforced, place), accessTo(routes, place)));
+  if (other !== undefined) throw new Error(`${name} takes other rules about ${other} for the same`);
 }
 
 /** @throws if the routes of a proxy go back to an older version, other than by a restart */
@@ -33,12 +67,17 @@ export function expectNewer(world: World, before: World): void {
   }
 }
 
+const contentOf = remember(routeDigest);
+
 /** @throws if a proxy acknowledges too early: see the invariant of src/mesh/link/proxy-routes.ts */
 export function expectHeld({ name, routes, enforced, writes, ghosts, disk }: ModelProxy): void {
   const isEnforced = enforced?.version === routes.inForce?.version && enforced?.digest === routes.inForce?.digest;
   if (!isEnforced) throw new Error(`${name} acknowledges what it does not enforce`);
-  const refused = [...writes, ...ghosts].filter(({ place }) => !allows(enforced, place));
+  // In a cluster that is open again, writes of a killed process rival nobody. Routes that close it wait for them.
+  const isOpen = (place: string) => accessTo(enforced, place)?.isOpen === true;
+  const counted = [...writes, ...ghosts.filter(({ place, isKnown }) => isKnown || !isOpen(place))];
+  const refused = counted.filter(({ place, way }) => accessTo(enforced, place)?.way !== way);
   if (refused.length > 0) throw new Error(`${name} acknowledges while a write in ${refused[0]?.place} is in flight`);
-  if (disk.stored !== undefined && disk.stored.digest !== enforced?.digest)
+  if (disk.stored !== undefined && contentOf(disk.stored) !== (routes.inForce && contentOf(routes.inForce)))
     throw new Error(`${name} acknowledges what a restart would not restore`);
 }

@@ -9,7 +9,8 @@ import { inheritedUntilMs } from "../../src/mesh/link/proxy-routes.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { needsPlan } from "./manager.ts";
 import { partsOf } from "./proxy.ts";
-import type { ModelManager, ModelProxy, Stream, World } from "./world.ts";
+import { hasInside } from "./rules.ts";
+import type { ModelManager, ModelProxy, Stream, World, Write } from "./world.ts";
 
 type Kind = "version" | "nonce" | "stream" | "number";
 type Rank = (kind: Kind, value: number | undefined) => number | undefined;
@@ -38,6 +39,7 @@ function write(world: World, rank: Rank): unknown {
   const fromNow = (ms: number) => (ms === Number.POSITIVE_INFINITY ? "never" : Math.max(0, ms - world.nowMs));
   return [
     world.wish,
+    hasInside(world.places) ? [world.pause, world.knowsInside, world.ownersHashes] : [],
     world.left,
     rank("version", world.statusVersion),
     world.managers.map((manager, at) => [needsPlan(world, at), managerText(manager, rank, fromNow)]),
@@ -87,7 +89,7 @@ function proxyText(proxy: ModelProxy, rank: Rank, fromNow: (ms: number) => unkno
   const { routes, dialog, disk, promises } = proxy;
   const [dueStream, dueNonce] = routes.due === undefined ? [] : partsOf(routes.due);
   return [
-    [proxy.isThere, fromNow(proxy.endsMs), fromNow(proxy.endsAbroadMs), proxy.outlasts, proxy.isDraining],
+    [proxy.isThere, fromNow(proxy.endsMs), fromNow(proxy.endsAbroadMs), proxy.outlasts, proxy.isDraining, proxy.isOld],
     [promises.epoch, promises.isStored, promises.hasPromised, promises.onDisk?.epoch, proxy.promising],
     typeof disk.promises === "object" ? disk.promises.epoch : disk.promises,
     [routesText(routes.inForce, rank), routesText(proxy.enforced, rank), routes.stage, routesText(routes.acknowledged, rank)],
@@ -97,10 +99,15 @@ function proxyText(proxy: ModelProxy, rank: Rank, fromNow: (ms: number) => unkno
     dialog.kind === "promising" ? [dialog.kind, dialog.welcome.epoch] : dialog.kind,
     [rank("stream", proxy.stream), rank("number", promises.lastNumber), rank("number", promises.bound)],
     [routesText(disk.stored, rank), routesText(proxy.saving, rank)],
-    proxy.writes,
-    proxy.ghosts.map(({ place, subset, untilMs, isKnown }) => [place, subset, fromNow(untilMs), isKnown]),
+    proxy.writes.map((each) => writeText(each, rank)),
+    proxy.ghosts.map((ghost) => [writeText(ghost, rank), fromNow(ghost.untilMs), ghost.isKnown]),
     proxy.timers.map(({ atMs, event }) => [fromNow(atMs), event.kind]),
   ];
+}
+
+/** The version only matters where others may write under newer ones. */
+function writeText({ place, subset, way, isOpen, sinceVersion }: Write, rank: Rank): unknown {
+  return [place, subset, way, isOpen, way === "home" ? undefined : rank("version", sinceVersion)];
 }
 
 function streamText({ id, proxy, manager, state, up, down }: Stream, rank: Rank): unknown {

@@ -12,7 +12,7 @@ import { type RecordEvent, stepRecord } from "../../src/mesh/link/record-step.ts
 import { claimsFrom } from "../../src/mesh/link/registration.ts";
 import { NO_CALLER_POLICY, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { appPod } from "../support/pod-facts.ts";
-import { APP, rulesBy, SUBSETS } from "./rules.ts";
+import { APP, hasInside, rulesBy, SUBSETS } from "./rules.ts";
 import { intern, tableByHash } from "./snapshots.ts";
 import { type ModelManager, type World, withManager, withStream } from "./world.ts";
 
@@ -116,10 +116,12 @@ function enterRecord(world: World, at: number, key: PodKey, record: ProxyRecord<
 }
 
 /** True if something has changed by which it plans: as the queue of the controller has it. */
-export function needsPlan({ wish, managers }: World, at: number): boolean {
-  const { planned, records, gone, leads } = managers[at] ?? { leads: false };
-  return leads && (planned?.wish !== wish || planned.records !== records || planned.gone !== gone);
+export function needsPlan(world: World, at: number): boolean {
+  const { planned, records, gone, leads } = world.managers[at] ?? { leads: false };
+  return leads && (planned?.spec !== specOf(world) || planned.records !== records || planned.gone !== gone);
 }
+
+const specOf = ({ wish, pause, knowsInside }: World) => `${wish} ${pause} ${knowsInside}`;
 
 /** Plans the app and publishes the routes of every pod. */
 export function plan(world: World, at: number): World {
@@ -135,21 +137,25 @@ export function plan(world: World, at: number): World {
     app: APP,
     words: undefined,
     ...rules,
+    clusterTables: world.knowsInside ? rules.clusterTables : new Map(),
     pods,
     factsOf: facts,
     subsets: SUBSETS,
     lockName: "lock",
     callers: NO_CALLER_POLICY,
     guard: undefined,
-    isPaused: false,
-    maxMovingPercent: undefined,
+    isPaused: world.pause === "all",
+    maxMovingPercent: world.pause === "percent" ? 0 : undefined,
+    ownersHashes: world.ownersHashes,
     keptSubsets: undefined,
     retainsLosses: false,
     gone: manager.gone.flatMap(({ pod, untilMs }) => (untilMs > world.nowMs ? [pod] : [])),
     goneAbroad: manager.gone.map(({ pod }) => pod),
   });
   const issue = nextIssue(manager.issue, world.statusVersion, made, pods, facts);
-  let next = withManager({ ...world, statusVersion: Math.max(world.statusVersion, issue.version) }, at, { issue });
+  const statusVersion = Math.max(world.statusVersion, issue.version);
+  const ownersHashes = hasInside(world.places) ? made.ownersHashes : undefined;
+  let next = withManager({ ...world, statusVersion, ownersHashes }, at, { issue });
   for (const pod of pods) {
     const key = podKey(pod);
     const routes = issue.snapshots.get(made.rulesFor(pod).digest);
@@ -157,7 +163,7 @@ export function plan(world: World, at: number): World {
     if (routes === undefined || record === undefined) continue;
     next = enterRecord(next, at, key, record, { kind: "published", resource: intern(routes) });
   }
-  return withManager(next, at, { planned: { wish: world.wish, records: managerAt(next, at).records, gone: manager.gone } });
+  return withManager(next, at, { planned: { spec: specOf(world), records: managerAt(next, at).records, gone: manager.gone } });
 }
 
 /** As the registry does with a pod whose object is gone. */

@@ -2,30 +2,26 @@
 
 import type { ManagerMessage, ProxyMessage, UpdateMessage } from "../../src/mesh/contract/messages.ts";
 import { acceptsType } from "../../src/mesh/contract/resource-type.ts";
-import { CLUSTER_OBJECTS, CLUSTER_SERVERS, ROUTE } from "../../src/mesh/contract/route-type.ts";
+import { CLUSTER_OBJECTS, CLUSTER_REQUESTS, CLUSTER_SERVERS, ROUTE } from "../../src/mesh/contract/route-type.ts";
 import { heldClaims } from "../../src/mesh/link/held-claims.ts";
 import { afterSave, foundOnDisk, toSave, withNextNumber, withPromise } from "../../src/mesh/link/ledger.ts";
 import { type DialogEffect, type DialogEvent, NEW_DIALOG, stepDialog } from "../../src/mesh/link/proxy-dialog.ts";
 import { NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../src/mesh/link/proxy-routes.ts";
 import { readUpdate } from "../../src/mesh/link/read-update.ts";
 import { greetingOf } from "../../src/mesh/link/registration.ts";
-import { expectHeld } from "./checks.ts";
+import { expectHeld, expectSameRules } from "./checks.ts";
 import { enterStream } from "./manager.ts";
-import { APP, allows, DRAIN_MS, isAbroad } from "./rules.ts";
-import { intern } from "./snapshots.ts";
-import { type ModelProxy, type World, withProxy, withStream } from "./world.ts";
+import { APP, isAbroad } from "./rules.ts";
+import { asOld, intern, storedAsOld } from "./snapshots.ts";
+import { proxyAt, type World, withProxy, withStream } from "./world.ts";
+import { enforce, isDrained, leftByKill } from "./writes.ts";
 
 const NONCES = 1_000;
+const CAPABILITIES = [acceptsType(ROUTE.name), ROUTE.delta?.capability ?? "", CLUSTER_OBJECTS, CLUSTER_SERVERS];
 
 /** The stream and the nonce of an update's number: an answer goes to the stream of its update. */
 export function partsOf(update: number): readonly [stream: number, nonce: number] {
   return [Math.floor(update / NONCES), update % NONCES];
-}
-
-export function proxyAt(world: World, at: number): ModelProxy {
-  const proxy = world.proxies[at];
-  if (proxy === undefined) throw new Error(`there is no proxy ${at}`);
-  return proxy;
 }
 
 /** A proxy waits between streams. If its numbers were lost, it is late until the clock has passed the earlier ones. */
@@ -41,7 +37,7 @@ export function connect(before: World, at: number, manager: number): World {
   const { registration } = greetingOf({
     pod: { namespace: APP.namespace, name: proxy.name, uid: `uid-${proxy.name}` },
     proxyVersion: "",
-    capabilities: [acceptsType(ROUTE.name), ROUTE.delta?.capability ?? "", CLUSTER_OBJECTS, CLUSTER_SERVERS],
+    capabilities: proxy.isOld ? CAPABILITIES : [...CAPABILITIES, CLUSTER_REQUESTS],
     streamNumber: promises.lastNumber,
     epoch: promises.epoch,
     version: proxy.routes.inForce?.version ?? 0,
@@ -124,9 +120,9 @@ function savePromises(world: World, at: number, outcome: "stored" | "refused"): 
 }
 
 function takeUpdate(world: World, at: number, update: UpdateMessage): World {
-  const { routes, stream = 0 } = proxyAt(world, at);
+  const { routes, stream = 0, isOld } = proxyAt(world, at);
   const head = { type: ROUTE.name, nonce: update.nonce, version: update.resource?.version ?? 0 };
-  const read = readUpdate(update, routes.inForce, APP.namespace);
+  const read = readUpdate(isOld ? asOld(update) : update, routes.inForce, APP.namespace);
   if (read.kind === "take")
     return enterRoutes(world, at, {
       kind: "update",
@@ -147,8 +143,9 @@ function carryOutRoutes(world: World, at: number, effect: RoutesEffect): World {
   const { stream } = proxyAt(world, at);
   switch (effect.kind) {
     case "enforce":
-      return cutAbroad(withProxy(world, at, { enforced: effect.routes }), at, (place) => !allows(effect.routes, place));
+      return enforce(world, at, effect.routes);
     case "relabel":
+      expectSameRules(proxyAt(world, at), effect.routes, world.places);
       return withProxy(world, at, { enforced: effect.routes });
     case "drain":
       return lookAtWrites(withProxy(world, at, { isDraining: true }), at);
@@ -175,25 +172,10 @@ function enterAfter(world: World, at: number, ms: number, event: RoutesEvent): W
   return withProxy(world, at, { timers: [...others, { atMs: world.nowMs + ms, event }] });
 }
 
-/** Cuts connections to other clusters, whose API servers may work on the writes for a while. */
-export function cutAbroad(world: World, at: number, isCut: (place: string) => boolean): World {
-  const { writes, ghosts } = proxyAt(world, at);
-  const [lost, kept] = [true, false].map((is) => writes.filter(({ place }) => (isAbroad(place) && isCut(place)) === is));
-  const added = (lost ?? []).map((write) => ({ ...write, untilMs: world.nowMs + DRAIN_MS, isKnown: true }));
-  return added.length === 0 ? world : withProxy(world, at, { writes: kept ?? [], ghosts: [...ghosts, ...added] });
-}
-
-/** As the enforcer does whenever a write ends. */
+/** As the enforcers do whenever a write ends. */
 export function lookAtWrites(world: World, at: number): World {
-  const { isDraining, writes, ghosts, enforced } = proxyAt(world, at);
-  const known = [...writes, ...ghosts.filter(({ isKnown }) => isKnown)];
-  if (!isDraining || known.some(({ place }) => !allows(enforced, place))) return world;
+  if (!isDrained(proxyAt(world, at))) return world;
   return enterRoutes(withProxy(world, at, { isDraining: false }), at, { kind: "drained" });
-}
-
-export function beginWrite(world: World, at: number, place: string): World {
-  const { subset } = proxyAt(world, at).enforced ?? { subset: "" };
-  return withProxy(world, at, { writes: [...proxyAt(world, at).writes, { place, subset }] });
 }
 
 export function endWrite(world: World, at: number, place: string): World {
@@ -211,13 +193,19 @@ export function finishSave(world: World, at: number, outcome: SaveOutcome): Worl
   return enterRoutes(next, at, { kind: "stored", isStored: outcome !== "failed" });
 }
 
-/** The process is killed and starts again. @param isSaved the save under way had just been done */
-export function crash(before: World, at: number, isSaved: boolean): World {
+/**
+ * The process is killed and starts again.
+ * @param isSaved the save under way had just been done
+ * @param isOld of the next process; default: as before
+ */
+export function crash(before: World, at: number, isSaved: boolean, isOld = proxyAt(before, at).isOld): World {
   const world = hangUp(before, at);
-  const { writes, ghosts, saving, disk } = proxyAt(world, at);
-  const stored = isSaved ? saving : disk.stored;
+  const { saving, disk } = proxyAt(world, at);
+  const found = isSaved ? saving : disk.stored;
+  const stored = found && isOld ? storedAsOld(found) : found;
   const promises = foundOnDisk(disk.promises, wallMs(world));
   const next = withProxy(world, at, {
+    isOld,
     routes: NO_ROUTES,
     enforced: undefined,
     dialog: NEW_DIALOG,
@@ -228,20 +216,10 @@ export function crash(before: World, at: number, isSaved: boolean): World {
     saving: undefined,
     isDraining: false,
     writes: [],
-    ghosts: [
-      ...ghosts.map((ghost) => ({ ...ghost, isKnown: false })),
-      ...writes.map((write) => ({
-        ...write,
-        untilMs: world.nowMs + (isAbroad(write.place) ? DRAIN_MS : INHERITED_MS),
-        isKnown: false,
-      })),
-    ],
+    ghosts: leftByKill(world, at),
     timers: [],
   });
   const inheritsWrites = stored !== undefined || promises.hasPromised;
   const started = enterRoutes(next, at, { kind: "started", stored, inheritsWrites });
   return promises.onDisk === undefined ? started : savePromises(started, at, "stored");
 }
-
-/** How long the API server may carry out writes of a killed process. Not the constant of the core, which could be wrong. */
-const INHERITED_MS = 10_000;

@@ -3,8 +3,9 @@ import { expect, it } from "vitest";
 import { DEFAULT_SUBSET } from "../../src/mesh/ownership/table.ts";
 import { atRest, withTwoLeaders } from "./calm.ts";
 import { expectOneWriter } from "./checks.ts";
+import { perform } from "./perform.ts";
 import { BLUE } from "./rules.ts";
-import { perform, type Step, stepsOf } from "./steps.ts";
+import { type Step, stepsOf } from "./steps.ts";
 import { createWorld, type World } from "./world.ts";
 
 const BEGIN = createWorld({ subsets: [DEFAULT_SUBSET, BLUE], left: { wishes: 3, faults: 4, writes: 1 } });

@@ -1,9 +1,10 @@
 // Two ways through the worlds of a model: every order of steps from a small beginning, or random orders from a larger one.
 import { createHash } from "node:crypto";
-import { expectConverges } from "./calm.ts";
-import { expectNewer, expectOneWriter } from "./checks.ts";
+import { expectClosedFirst, expectNewer, expectOneWriter } from "./checks.ts";
+import { expectConverges } from "./ends.ts";
 import { fingerprint } from "./fingerprint.ts";
-import { perform, type Step, stepsOf } from "./steps.ts";
+import { perform } from "./perform.ts";
+import { type Step, stepsOf } from "./steps.ts";
 import type { World } from "./world.ts";
 
 /** @throws Error with the steps that led to the failure */
@@ -11,7 +12,8 @@ function stepChecked(world: World, step: Step, path: () => readonly Step[]): Wor
   try {
     const next = perform(world, step);
     expectOneWriter(next);
-    if (step.kind !== "crash") expectNewer(next, world);
+    if (step.kind === "plan") expectClosedFirst(next, world, step.manager);
+    if (step.kind !== "crash" && step.kind !== "other version") expectNewer(next, world);
     return next;
   } catch (cause) {
     throw new Error(`${(cause as Error).message}, after${textOf([...path(), step])}`, { cause });
@@ -108,7 +110,11 @@ export function wander(first: World, length: number, random: () => number): numb
 /** Faults come rarely, so that something is under way when they come. */
 const RARE: ReadonlySet<Step["kind"]> = new Set([
   "wish",
+  "pause",
   "crash",
+  "other version",
+  "write breaks",
+  "namespaces unknown",
   "hangs up",
   "cut",
   "another leader",

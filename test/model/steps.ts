@@ -1,36 +1,14 @@
-// What can happen next in a world of the model, as data, and what becomes of the world then.
-import { enterStream, forget, needsPlan, plan } from "./manager.ts";
-import {
-  beginWrite,
-  connect,
-  crash,
-  cut,
-  cutAbroad,
-  endWrite,
-  enterRoutes,
-  finishPromise,
-  finishSave,
-  hangUp,
-  lookAtWrites,
-  proxyAt,
-  type SaveOutcome,
-  take,
-} from "./proxy.ts";
-import { allows, DRAIN_MS, isAbroad, WISHES } from "./rules.ts";
-import {
-  createManager,
-  leaderOf,
-  newestEpoch,
-  type Stream,
-  use,
-  type World,
-  withManager,
-  withProxy,
-  withStream,
-} from "./world.ts";
+// What can happen next in a world of the model, as data.
+import { accessTo } from "./access.ts";
+import { needsPlan } from "./manager.ts";
+import type { SaveOutcome } from "./proxy.ts";
+import { hasInside, isAbroad, wishesFor } from "./rules.ts";
+import { leaderOf, proxyAt, type Stream, type World } from "./world.ts";
 
 export type Step =
   | { readonly kind: "wish"; readonly wish: number }
+  | { readonly kind: "pause"; readonly pause: World["pause"] }
+  | { readonly kind: "namespaces known" }
   | { readonly kind: "plan"; readonly manager: number }
   | { readonly kind: "connect"; readonly proxy: number; readonly manager: number }
   /** A manager takes the oldest message of a proxy, or a proxy that of a manager. */
@@ -41,6 +19,12 @@ export type Step =
   | { readonly kind: "time"; readonly toMs: number }
   // Faults.
   | { readonly kind: "crash"; readonly proxy: number; readonly isSaved: boolean }
+  /** The same, with a proxy of the other version. */
+  | { readonly kind: "other version"; readonly proxy: number }
+  /** The connection of a write to a cluster breaks, whose API server may go on with it. */
+  | { readonly kind: "write breaks"; readonly proxy: number; readonly place: string }
+  /** The cluster is away, and the manager has forgotten its namespaces. */
+  | { readonly kind: "namespaces unknown" }
   | { readonly kind: "hangs up"; readonly proxy: number }
   | { readonly kind: "cut"; readonly stream: number }
   | { readonly kind: "another leader" }
@@ -59,7 +43,9 @@ export function stepsOf(world: World): Step[] {
   const { left, managers, proxies, streams } = world;
   const steps: Step[] = [];
   const mayFail = left.faults > 0;
-  if (left.wishes > 0) for (const wish of WISHES.keys()) if (wish !== world.wish) steps.push({ kind: "wish", wish });
+  if (left.wishes > 0)
+    for (const wish of wishesFor(world.places).keys()) if (wish !== world.wish) steps.push({ kind: "wish", wish });
+  if (hasInside(world.places)) steps.push(...stepsInside(world));
   for (const manager of managers.keys()) if (needsPlan(world, manager)) steps.push({ kind: "plan", manager });
   const leader = leaderOf(world);
   if (managers.some(({ leads }, at) => leads && at !== leader)) steps.push({ kind: "older ends" });
@@ -74,6 +60,16 @@ export function stepsOf(world: World): Step[] {
   for (const at of proxies.keys()) steps.push(...stepsOfProxy(world, at));
   const dueMs = nextTimeOf(world);
   if (dueMs !== undefined) steps.push({ kind: "time", toMs: dueMs });
+  return steps;
+}
+
+const PAUSES: readonly World["pause"][] = ["none", "all", "percent"];
+
+function stepsInside({ left, pause, knowsInside }: World): Step[] {
+  const steps: Step[] = [];
+  if (left.wishes > 0) for (const other of PAUSES) if (other !== pause) steps.push({ kind: "pause", pause: other });
+  if (!knowsInside) steps.push({ kind: "namespaces known" });
+  else if (left.faults > 0) steps.push({ kind: "namespaces unknown" });
   return steps;
 }
 
@@ -96,6 +92,8 @@ function stepsOfProxy(world: World, at: number): Step[] {
     for (const outcome of ["removed", "failed"] as const) steps.push({ kind: "saved", proxy: at, outcome });
   steps.push({ kind: "crash", proxy: at, isSaved: false });
   if (proxy.saving !== undefined) steps.push({ kind: "crash", proxy: at, isSaved: true });
+  if (hasInside(world.places)) steps.push({ kind: "other version", proxy: at });
+  for (const { place, way } of proxy.writes) if (way === "inside") steps.push({ kind: "write breaks", proxy: at, place });
   if (proxy.stream !== undefined) steps.push({ kind: "hangs up", proxy: at });
   if (proxy.promising !== undefined) steps.push({ kind: "promise saved", proxy: at, outcome: "refused" });
   if (proxy.routes.inForce !== undefined) steps.push({ kind: "gate changes", proxy: at });
@@ -107,7 +105,7 @@ function writeSteps(world: World, at: number): Step[] {
   const { writes, enforced, endsAbroadMs } = proxyAt(world, at);
   return world.places.flatMap((place): Step[] => {
     if (writes.some((write) => write.place === place)) return [{ kind: "write ends", proxy: at, place }];
-    const mayBegin = world.left.writes > 0 && world.nowMs < endsAbroadMs && allows(enforced, place);
+    const mayBegin = world.left.writes > 0 && world.nowMs < endsAbroadMs && accessTo(enforced, place) !== undefined;
     return mayBegin ? [{ kind: "write begins", proxy: at, place }] : [];
   });
 }
@@ -124,125 +122,4 @@ function nextTimeOf({ nowMs, proxies, managers }: World): number | undefined {
     ...managers.flatMap(({ gone }) => gone.flatMap(({ untilMs, abroadUntilMs }) => [untilMs, abroadUntilMs])),
   ].filter((ms) => ms > nowMs && ms < Number.POSITIVE_INFINITY);
   return times.length === 0 ? undefined : Math.min(...times);
-}
-
-/** The API server accepts the token of a removed pod for 10 s, and carries out a write within 2 s. */
-const TOKEN_MS = 12_000;
-/** How long after the API server at home has accepted the token a proxy lets the pod write to other clusters. */
-const PROOF_MS = 8_000;
-
-/** When a pod that is removed now has ended, by the times of the design and not by those of the core. */
-function endOf({ nowMs, places }: World) {
-  const untilMs = nowMs + TOKEN_MS;
-  return { untilMs, abroadUntilMs: places.some(isAbroad) ? untilMs + PROOF_MS + DRAIN_MS : untilMs };
-}
-
-export function perform(world: World, step: Step): World {
-  switch (step.kind) {
-    case "wish":
-      return use({ ...world, wish: step.wish }, "wishes");
-    case "plan":
-      return plan(world, step.manager);
-    case "connect":
-      return connect(world, step.proxy, step.manager);
-    case "up":
-      return arriveUp(world, step.stream);
-    case "down":
-      return arriveDown(world, step.stream);
-    case "saved":
-      return finishSave(step.outcome === "stored" ? world : use(world, "faults"), step.proxy, step.outcome);
-    case "write begins":
-      return beginWrite(use(world, "writes"), step.proxy, step.place);
-    case "write ends":
-      return endWrite(world, step.proxy, step.place);
-    case "time":
-      return pass(world, step.toMs);
-    case "crash":
-      return crash(use(world, "faults"), step.proxy, step.isSaved);
-    case "hangs up":
-      return hangUp(use(world, "faults"), step.proxy);
-    case "cut":
-      return cut(use(world, "faults"), step.stream);
-    case "promise saved":
-      return finishPromise(step.outcome === "stored" ? world : use(world, "faults"), step.proxy, step.outcome);
-    case "another leader": {
-      const next = use(world, "faults");
-      const gone = [{ pod: "unknown" as const, ...endOf(world) }];
-      return { ...next, managers: [...next.managers, createManager(newestEpoch(next.managers) + 1, gone)] };
-    }
-    case "leads again":
-      return withManager(use(world, "faults"), step.manager, { epoch: newestEpoch(world.managers) + 1 });
-    case "gate changes":
-      return enterRoutes(use(world, "faults"), step.proxy, { kind: "outdated" });
-    case "no room":
-      return arriveUp(use(world, "faults"), step.stream, false);
-    case "older ends":
-      return endOlder(world);
-    case "removed by force":
-      return remove(use(world, "faults"), step.proxy);
-    default:
-      return step satisfies never;
-  }
-}
-
-/** A manager that leads no more ends its streams. */
-function endOlder(world: World): World {
-  const reason = "this replica leads no more";
-  const leader = leaderOf(world);
-  const ids = world.streams.filter(({ manager }) => manager !== leader).map(({ id }) => id);
-  const managers = world.managers.map((manager, at) => (at === leader ? manager : { ...manager, leads: false }));
-  const ended: World = { ...world, managers };
-  return ids.reduce((before, id) => enterStream(before, id, { kind: "end", status: "UNAVAILABLE", reason }), ended);
-}
-
-function arriveUp(world: World, id: number, hasRoom = true): World {
-  const stream = world.streams.find((each) => each.id === id);
-  const message = stream?.up[0];
-  if (stream === undefined || message === undefined) return world;
-  const next = withStream(world, id, ({ up }) => ({ up: up.slice(1) }));
-  if (message !== "end") return enterStream(next, id, { kind: "message", message }, hasRoom);
-  const closed = enterStream(next, id, { kind: "closed" });
-  return { ...closed, streams: closed.streams.filter((each) => each.id !== id) };
-}
-
-function arriveDown(world: World, id: number): World {
-  const stream = world.streams.find((each) => each.id === id);
-  const message = stream?.down[0];
-  if (stream === undefined || message === undefined) return world;
-  return take(
-    withStream(world, id, ({ down }) => ({ down: down.slice(1) })),
-    stream.proxy,
-    message,
-  );
-}
-
-/** Writes that were to end by then have ended when the timers of that moment fire. */
-function pass(world: World, nowMs: number): World {
-  let next: World = { ...world, nowMs };
-  next = {
-    ...next,
-    managers: next.managers.map((each) => ({ ...each, gone: each.gone.filter(({ abroadUntilMs }) => abroadUntilMs > nowMs) })),
-  };
-  for (const [at, proxy] of world.proxies.entries()) {
-    next = withProxy(next, at, { ghosts: proxy.ghosts.filter(({ untilMs }) => untilMs > nowMs) });
-    if (nowMs >= proxy.endsAbroadMs) next = cutAbroad(next, at, () => true);
-    if (nowMs >= proxy.endsMs) {
-      if (proxy.stream !== undefined) next = cut(next, proxy.stream);
-      continue;
-    }
-    next = lookAtWrites(next, at);
-    const due = proxy.timers.filter(({ atMs }) => atMs <= nowMs);
-    next = withProxy(next, at, { timers: proxy.timers.filter(({ atMs }) => atMs > nowMs) });
-    for (const { event } of due) next = enterRoutes(next, at, event);
-  }
-  return next;
-}
-
-/** The process goes on for a while, as on a node that is cut off. */
-function remove(world: World, at: number): World {
-  const until = endOf(world);
-  const endsMs = until.untilMs;
-  let next = withProxy(world, at, { isThere: false, endsMs, endsAbroadMs: endsMs + PROOF_MS });
-  for (const manager of world.managers.keys()) next = forget(next, manager, proxyAt(world, at).name, until);
-  return next;
 }

@@ -12,14 +12,21 @@ import type { ProxyRecord } from "../../src/mesh/link/proxy-record.ts";
 import { NO_ROUTES, type ProxyRoutes, type RoutesEvent } from "../../src/mesh/link/proxy-routes.ts";
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../src/mesh/ownership/table.ts";
+import type { Access } from "./access.ts";
 import { NAMESPACES } from "./rules.ts";
 
 export interface World {
   readonly nowMs: number;
   /** Each place has one writer at most. */
   readonly places: readonly string[];
-  /** The owners that the rules of the app ask for: an index into `WISHES`. */
+  /** What the rules of the app ask for: an index into `wishesFor` these places. */
   readonly wish: number;
+  /** Owners stay where they are: those of all places, or those at home, as any of them is more than may move at once. */
+  readonly pause: "none" | "all" | "percent";
+  /** The manager knows the namespaces inside the cluster. */
+  readonly knowsInside: boolean;
+  /** From the app's status; undefined where nothing is paused. */
+  readonly ownersHashes: readonly string[] | undefined;
   readonly managers: readonly ModelManager[];
   readonly proxies: readonly ModelProxy[];
   readonly streams: readonly Stream[];
@@ -44,7 +51,7 @@ export interface ModelManager {
   readonly records: ReadonlyMap<PodKey, ProxyRecord<number>>;
   readonly issue: Issue | undefined;
   /** What its last plan was made from. */
-  readonly planned: { readonly wish: number; readonly records: unknown; readonly gone: unknown } | undefined;
+  readonly planned: { readonly spec: string; readonly records: unknown; readonly gone: unknown } | undefined;
   /** Removed pods that may still write: at home and in other clusters. */
   readonly gone: readonly { readonly pod: GoneAppPod; readonly untilMs: number; readonly abroadUntilMs: number }[];
 }
@@ -52,6 +59,8 @@ export interface ModelManager {
 export interface ModelProxy {
   readonly name: string;
   readonly subset: string;
+  /** It is of a version that serves no requests to clusters, and does not know their tables. */
+  readonly isOld: boolean;
   /** The pod's object exists. */
   readonly isThere: boolean;
   /** Until then the process of a removed pod may write at home. */
@@ -61,6 +70,8 @@ export interface ModelProxy {
   readonly routes: ProxyRoutes;
   /** What new writes are judged by: what the effects of `routes` have put in force. */
   readonly enforced: Snapshot | undefined;
+  /** By place: the version of the routes that gave the access which it has had without interruption since. */
+  readonly since: ReadonlyMap<string, number>;
   readonly dialog: Dialog;
   readonly stream: number | undefined;
   readonly promises: Ledger;
@@ -77,9 +88,12 @@ export interface ModelProxy {
   readonly timers: readonly { readonly atMs: number; readonly event: RoutesEvent }[];
 }
 
-export interface Write {
+export interface Write extends Access {
   readonly place: string;
+  /** Of the routes under which it began. */
   readonly subset: string;
+  /** Of the routes that gave the access. */
+  readonly sinceVersion: number;
 }
 
 export interface Ghost extends Write {
@@ -102,15 +116,23 @@ export interface Size {
   readonly left: Left;
   /** Default `NAMESPACES`. */
   readonly places?: readonly string[];
+  /** Proxies of an earlier version. Default: none. */
+  readonly old?: readonly number[];
 }
 
-export function createWorld({ subsets, left, places = NAMESPACES }: Size): World {
+export function createWorld({ subsets, left, places = NAMESPACES, old = [] }: Size): World {
   return {
     nowMs: 0,
     places,
     wish: 0,
+    pause: "none",
+    knowsInside: true,
+    ownersHashes: undefined,
     managers: [createManager(1, [])],
-    proxies: subsets.map((subset, index) => createProxy(`${subset === DEFAULT_SUBSET ? "default" : subset}-${index}`, subset)),
+    proxies: subsets.map((subset, index) => ({
+      ...createProxy(`${subset === DEFAULT_SUBSET ? "default" : subset}-${index}`, subset),
+      isOld: old.includes(index),
+    })),
     streams: [],
     lastStream: 0,
     statusVersion: 0,
@@ -135,11 +157,13 @@ function createProxy(name: string, subset: string): ModelProxy {
   return {
     name,
     subset,
+    isOld: false,
     isThere: true,
     endsMs: Number.POSITIVE_INFINITY,
     endsAbroadMs: Number.POSITIVE_INFINITY,
     routes: NO_ROUTES,
     enforced: undefined,
+    since: new Map(),
     dialog: NEW_DIALOG,
     stream: undefined,
     promises: NEW_LEDGER,
@@ -152,6 +176,12 @@ function createProxy(name: string, subset: string): ModelProxy {
     ghosts: [],
     timers: [],
   };
+}
+
+export function proxyAt(world: World, at: number): ModelProxy {
+  const proxy = world.proxies[at];
+  if (proxy === undefined) throw new Error(`there is no proxy ${at}`);
+  return proxy;
 }
 
 export function withProxy(world: World, at: number, change: Partial<ModelProxy>): World {

@@ -9,7 +9,7 @@ import type { Session } from "./session.ts";
 const NOWHERE = "/";
 
 /** The cluster's part of a snapshot, as that of its API server alone; undefined if the pod may send nothing there. */
-function snapshotInside(snapshot: Snapshot, cluster: string): Snapshot | undefined {
+export function snapshotInside(snapshot: Snapshot, cluster: string): Snapshot | undefined {
   const table = snapshot.clusterTables?.get(cluster);
   if (table === undefined) return undefined;
   const { frozen: _, clusters: __, clusterTables: ___, ...common } = snapshot;

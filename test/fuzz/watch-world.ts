@@ -134,7 +134,8 @@ export class World {
 
   /** A list that no watch follows. */
   async list(resource: Resource): Promise<void> {
-    this.witness.checkList(resource, await keysOf(await this.#send(callOf("GET", PATHS[resource]))));
+    const asked = this.witness.now;
+    this.witness.checkList(resource, await keysOf(await this.#send(callOf("GET", PATHS[resource]))), asked);
   }
 
   /** Kills the proxy's process and starts the next one. Clients come back after a while. */

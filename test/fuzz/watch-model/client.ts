@@ -26,10 +26,19 @@ export interface Target {
 
 /** Is told what the client is shown, before it takes effect. */
 export interface Observer {
-  onEvent(event: SeenEvent): void;
-  /** @param keys namespace/name of each object */
-  onList(keys: readonly string[]): void;
+  /** A number that grows whenever something moves. */
+  readonly now: number;
+  /** @param asked when the client has asked for what there is; undefined for news */
+  onEvent(event: SeenEvent, asked: number | undefined): void;
+  /** @param keys namespace/name of each object. @param asked when the client has asked */
+  onList(keys: readonly string[], asked: number): void;
   onExpired(): void;
+}
+
+/** The initial events of a watch so far. */
+interface Initial {
+  readonly state: Map<string, number>;
+  readonly asked: number;
 }
 
 export class ModelClient {
@@ -113,19 +122,23 @@ export class ModelClient {
   }
 
   async #list(): Promise<void> {
+    const asked = this.#observer.now;
     const reply = await this.#connection.get(this.#send, this.#target.path, this.#accept("List"));
     if (reply === undefined) return;
     if (reply.status !== 200) throw new Error(`list: ${reply.status}`);
     const list = JSON.parse(await textOf(reply)) as { kind: string; metadata: Meta; items: { metadata: Meta }[] };
     this.#checkKind(list.kind, "List");
-    this.#observer.onList(list.items.map(({ metadata }) => keyOf(metadata)));
+    this.#observer.onList(
+      list.items.map(({ metadata }) => keyOf(metadata)),
+      asked,
+    );
     const objects = list.items.map(({ metadata }) => [keyOf(metadata), Number(metadata.resourceVersion)] as const);
     this.memory.replace(Number(list.metadata.resourceVersion), objects);
   }
 
   async #watch(): Promise<void> {
     const { position } = this.memory;
-    const initial = position === undefined ? new Map<string, number>() : undefined;
+    const initial = position === undefined ? { state: new Map<string, number>(), asked: this.#observer.now } : undefined;
     const from = initial ? "sendInitialEvents=true&resourceVersionMatch=NotOlderThan" : `resourceVersion=${position}`;
     this.#left = this.#leftOfNext;
     this.#leftOfNext = Number.POSITIVE_INFINITY;
@@ -135,7 +148,7 @@ export class ModelClient {
   }
 
   /** @param initial the initial events so far. If they do not come to their end, they are read again. */
-  #read({ type, object }: WireEvent, initial: Map<string, number> | undefined): void {
+  #read({ type, object }: WireEvent, initial: Initial | undefined): void {
     if (type === "ERROR") {
       this.#expire(object.code);
       return;
@@ -144,12 +157,13 @@ export class ModelClient {
     const { metadata } = object;
     const version = Number(metadata.resourceVersion);
     const event = { type, key: keyOf(metadata), namespace: metadata.namespace, version };
-    if (type !== "BOOKMARK") this.#observer.onEvent(event);
-    if (initial === undefined || this.memory.position !== undefined) {
+    const isNews = initial === undefined || this.memory.position !== undefined;
+    if (type !== "BOOKMARK") this.#observer.onEvent(event, isNews ? undefined : initial.asked);
+    if (isNews) {
       if (type !== "BOOKMARK") this.memory.take(event);
       this.memory.goOn(version);
-    } else if (type !== "BOOKMARK") apply(event, initial);
-    else if (metadata.annotations?.["k8s.io/initial-events-end"] === "true") this.memory.replace(version, initial);
+    } else if (type !== "BOOKMARK") apply(event, initial.state);
+    else if (metadata.annotations?.["k8s.io/initial-events-end"] === "true") this.memory.replace(version, initial.state);
     this.#left--;
     if (this.#left <= 0) this.#connection.break();
   }

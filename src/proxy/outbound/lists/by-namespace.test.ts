@@ -348,6 +348,17 @@ describe("while namespaces move", () => {
     expect(world.take()).toEqual([`c at ${HEAD}`, `watch from ${HEAD}`]);
   });
 
+  it("a namespace that is lost after it was read is still in the list, and a watch from the list tells of its end", async () => {
+    const world = setup(
+      at("e", () => world.enforce({ ...ROUTES, blue: OWN.filter((name) => name !== "a"), defaultSubset: [...FOREIGN, "a"] })),
+    );
+    const list = await world.keys(await world.send());
+    expect(list.keys).toEqual(keysOf(all));
+    world.take();
+    await world.send(`${PODS}?watch=1&resourceVersion=${list.version}`);
+    expect(world.take()).toEqual([`a at ${HEAD}`, `watch from ${HEAD}`]);
+  });
+
   it("a gained namespace is missing in the list, and a watch from the list tells of it", async () => {
     const world = setup(
       at("b", () => world.enforce({ blue: [...OWN, "far-3"], defaultSubset: FOREIGN.filter((name) => name !== "far-3") })),

@@ -57,20 +57,20 @@ export function movedClusters(before: readonly ClusterRoute[], after: readonly C
   return { moves, total: ofCluster.size, notes: hidingNotes(before, after) };
 }
 
-/** A pod that does not know an object may see it, so the owner waits until all pods hide the new ones. */
+/** An object of another owner's cluster: the new owner waits until the pods that see it hide it. Objects of no cluster stop nobody. */
 function hidingNotes(before: readonly ClusterRoute[], after: readonly ClusterRoute[]): string[] {
   const staying = after.filter(
     (route) => !route.isOpen && before.some(({ name, owner }) => name === route.name && owner === route.owner),
   );
   const waiting = staying.filter(({ owner, objects = [] }) =>
-    objects.some((object) => clusterOf({ clusters: before }, object)?.owner !== owner),
+    objects.some((object) => ![undefined, owner].includes(clusterOf({ clusters: before }, object)?.owner)),
   );
   const longest = Math.max(...waiting.map(({ drainMs }) => drainMs / 1_000));
   const names = waiting.map(({ name }) => name).join(", ");
   return waiting.length === 0
     ? []
     : [
-        `no pod can write there for up to ${longest} s (drainSeconds), until all pods hide the new objects of discoveredBy: ${names}`,
+        `no pod can write there for up to ${longest} s (drainSeconds), until pods of their former owners hide objects of discoveredBy: ${names}`,
       ];
 }
 

@@ -98,14 +98,15 @@ describe("plan of an edit of MeshClusters", () => {
     expect(relabelled).toMatchObject({ code: EXIT.findings, stdout: expect.stringContaining("clusters default -> v2  1  us-1") });
   });
 
-  it("says that the owner of a cluster waits until all pods hide a new object of discoveredBy", async () => {
-    const found = (name: string) => cluster("eu-1", "eu", { discoveredBy: [{ resource: "secrets", name }], drainSeconds: 5 });
-    const { code, stdout } = await plan([found("new")], [found("old"), app]);
+  it("says that the owner of a cluster waits for an object of discoveredBy that was another owner's, and not for a new one", async () => {
+    const found = (name: string) => ({ discoveredBy: [{ resource: "secrets", name }], drainSeconds: 5 });
+    const eu = (name: string) => cluster("eu-1", "eu", found(name));
+    const { code, stdout } = await plan([eu("us")], [eu("eu"), cluster("us-1", "us", found("us")), app]);
     expect(code).toBe(EXIT.ok);
     expect(stdout).toContain(
-      "nothing moves\n  no pod can write there for up to 5 s (drainSeconds), until all pods hide the new objects of discoveredBy: eu-1\n",
+      "nothing moves\n  no pod can write there for up to 5 s (drainSeconds), until pods of their former owners hide objects of discoveredBy: eu-1\n",
     );
-    expect((await plan([found("old")], [found("old"), app])).stdout).not.toContain("discoveredBy");
+    expect((await plan([eu("new")], [eu("old"), app])).stdout).not.toContain("discoveredBy");
   });
 
   it("names a server that every pod will be able to write to", async () => {

@@ -25,6 +25,7 @@ function ownedBy(subset: string, desired: readonly ClusterRoute[], claims: reado
 
 const EU = cluster("eu", "blue");
 const EU_BEFORE = cluster("eu", "green");
+const US = cluster("us", "green");
 
 describe("a cluster goes to its owner", () => {
   it("when no pod of another subset may write there", () => {
@@ -49,9 +50,20 @@ describe("a cluster goes to its owner", () => {
   it("not while a pod of another subset may see one of its objects, or does not know of that", () => {
     const named = { ...EU, objects: [{ group: "", resource: "secrets", name: "eu" }] };
     expect(ownedBy("blue", [named], [claim("g", "green", [named])])).toEqual(["eu"]);
-    expect(ownedBy("blue", [named], [claim("g", "green", [EU])])).toEqual([]);
-    expect(ownedBy("blue", [named], [claim("b", "blue", [EU]), claim("g", "green", [EU])])).toEqual([]);
+    for (const other of [EU_BEFORE, { ...named, owner: "green" }, cluster("us", "blue"), { ...US, objects: named.objects }])
+      expect(ownedBy("blue", [named], [claim("b", "blue", [EU]), claim("g", "green", [other])])).toEqual([]);
     expect(ownedBy("blue", [named], [claim("b", "blue", [named]), claim("g", "green", [named])])).toEqual(["eu"]);
+  });
+
+  it("and stays there when it gets a new object, which pods of other subsets see until they have the new routes", () => {
+    const stranger: Claim = { kind: "everything", podName: "x", subset: undefined };
+    for (const before of [EU, { ...EU, isOpen: true as const }]) {
+      const named = { ...before, objects: [{ group: "", resource: "secrets", name: "eu" }] };
+      const claims = [claim("b", "blue", [before]), claim("g", "green", [before])];
+      expect(ownedBy("blue", [named], claims)).toEqual(["eu"]);
+      expect(ownedBy("blue", [named], [...claims, stranger])).toEqual(["eu"]);
+      expect(planClusters([named], claims).waits).toEqual([]);
+    }
   });
 
   it("and stays there when a pod comes that has not reported; the wait names that pod all the same", () => {

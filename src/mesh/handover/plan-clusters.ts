@@ -1,9 +1,20 @@
 // The handover of clusters; plan-fences.ts does the same for namespaces. A pure function of the claims and of the owners that the
 // spec names, without memory. Invariant: a subset gets a cluster only when no live pod of another subset may still send requests
-// to any of its servers, or see any of its objects at home. A pod that does not know a server or an object may do so.
-import { remember, rememberNames } from "../../base/remember.ts";
+// to any of its servers, or see any of its objects at home. A pod that does not know a server may do so. An object that a granted
+// cluster gets is hidden from other subsets as soon as they have the new routes.
+import { once, remember, rememberNames } from "../../base/remember.ts";
 import { CLUSTER_REQUESTS, CLUSTER_SERVERS } from "../contract/route-type.ts";
-import { accessTo, type ClusterRoute, type ClusterView, clusterAt, clusterOf, mayReach, maySee } from "../ownership/clusters.ts";
+import {
+  accessTo,
+  type ClusterAccess,
+  type ClusterRoute,
+  type ClusterView,
+  clusterAt,
+  clusterOf,
+  type HomeObject,
+  mayReach,
+  maySee,
+} from "../ownership/clusters.ts";
 import type { AppPod } from "./app-pod.ts";
 import type { Claim, ClaimOfTable } from "./claims.ts";
 import { causeOf, type WaitCause } from "./plan-fences.ts";
@@ -112,21 +123,35 @@ function rememberKept(desired: readonly ClusterRoute[]): (claim: Claim) => reado
   };
 }
 
-/** True if the pod may send requests to one of the cluster's servers, also through its proxy, or see one of its objects. */
-function mayUse({ servers, objects = [], isOpen }: ClusterRoute, view: ClusterView): boolean {
+/**
+ * True if the pod may send requests to one of the cluster's servers, also through its proxy, or see one of its objects. An object that its
+ * routes do not name does not count if they give the cluster to another subset: the pod saw it before, and could write nothing by it.
+ */
+function mayUse(cluster: ClusterRoute, view: ClusterView): boolean {
+  const { servers, objects = [], isOpen } = cluster;
   const mayWrite = (server: string) => mayReach(view, server) || clusterAt(view, server)?.upstream !== undefined;
-  return (!isOpen && servers.some(mayWrite)) || objects.some((object) => maySee(view, object));
+  const access = once(() => accessBefore(cluster, view));
+  const isSeen = (object: HomeObject) =>
+    clusterOf(view, object) === undefined ? [undefined, "own"].includes(access()) : maySee(view, object);
+  return (!isOpen && servers.some(mayWrite)) || objects.some(isSeen);
 }
 
-/** True if a pod of the owner already enforces the cluster as its own, with all servers and objects: so no other subset got it since. */
-function isGranted({ owner, servers, objects = [], isOpen }: ClusterRoute, claims: readonly Claim[]): boolean {
+/** Undefined if the routes do not name the cluster by any of its servers. */
+function accessBefore({ servers }: ClusterRoute, { subset, clusters = [] }: ClusterView): ClusterAccess | undefined {
+  const before = clusters.find((each) => each.servers.some((server) => servers.includes(server)));
+  return before && accessTo(before, subset);
+}
+
+/** True if a pod of the owner already enforces the cluster as its own, with all servers: so no other subset got it since. */
+function isGranted(cluster: ClusterRoute, claims: readonly Claim[]): boolean {
+  const { owner, servers, objects = [], isOpen } = cluster;
   return claims.some((claim) => {
     if (claim.kind !== "table" || !claim.enforced || claim.subset !== owner || claim.clusters === undefined) return false;
     const view = { subset: owner, clusters: claim.clusters };
-    const isKnown = (cluster: ClusterRoute | undefined) => cluster !== undefined && accessTo(cluster, owner) === "own";
+    const isOwn = (each: ClusterRoute | undefined) => each !== undefined && accessTo(each, owner) === "own";
     return (
-      (isOpen || servers.every((server) => isKnown(clusterAt(view, server)))) &&
-      objects.every((object) => isKnown(clusterOf(view, object)))
+      (isOpen ? accessBefore(cluster, view) === "own" : servers.every((server) => isOwn(clusterAt(view, server)))) &&
+      objects.every((object) => maySee(view, object))
     );
   });
 }

@@ -121,7 +121,7 @@ const rootSchema = z.strictObject({
       "How the normal shards divide the namespaces that the canary shard does not own. Legacy (the default): by 32 hashes of their names, as KusionStack does. Balanced: each shard gets about the same number of namespaces, and a change of the number of shards moves as few as possible.",
     ),
   maxMovingPercent: optional(int(1, 100)).describe(
-    "Limit of moves, in percent of all namespaces: an edit, or a new number of shards, that would move more waits. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit.",
+    "Limit of moves, in percent of all namespaces at home: an edit, or a new number of shards, that would move more waits. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit.",
   ),
   clusterScoped: optional(z.enum(["Home", "ByName"]))
     .meta({ default: "Home" })

@@ -35,7 +35,8 @@ const RESOURCE = "configmaps";
 /** True if the enforcers of a proxy with these writes in flight say that the routes refuse none of them. */
 export function allowsAll(routes: Snapshot | undefined, writes: readonly WriteAt[]): boolean {
   const enforcers = createEnforcers();
-  for (const { way, place } of writes) {
+  for (const { way, place, routes: before } of writes.toSorted((a, b) => a.routes.version - b.routes.version)) {
+    enforcers.enforce(before);
     if (way === "tunnel") enforcers.beginEgress(SERVER);
     else if (way === "inside") enforcers.inside(CLUSTER).beginWrite(namespaceInside(place) ?? "", TARGET);
     else enforcers.beginWrite(place, TARGET);
@@ -50,6 +51,8 @@ export function allowsAll(routes: Snapshot | undefined, writes: readonly WriteAt
 
 interface WriteAt extends Pick<Access, "way"> {
   readonly place: string;
+  /** Under which it began. */
+  readonly routes: Snapshot;
 }
 
 const TARGET = { group: "", resource: RESOURCE, name: "x" };

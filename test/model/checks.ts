@@ -7,7 +7,8 @@ import { accessTo } from "./access.ts";
 import { isAbroad } from "./rules.ts";
 import type { ModelProxy, World, Write } from "./world.ts";
 
-interface Right extends Pick<Write, "subset" | "isOpen" | "sinceVersion"> {
+interface Right extends Pick<Write, "isOpen" | "sinceVersion"> {
+  readonly subset: string;
   readonly pod: string;
 }
 
@@ -20,8 +21,10 @@ function rightsIn(world: World, place: string): Right[] {
     const writes = isOver && !isAbroad(place) ? [] : [...proxy.writes, ...proxy.ghosts];
     const inFlight = writes.filter((write) => write.place === place);
     const access = accessTo(enforced, place);
-    const now = enforced && access ? [{ subset: enforced.subset, ...access, sinceVersion: proxy.since.get(place) ?? 0 }] : [];
-    return [...inFlight, ...now].map(({ subset, sinceVersion, isOpen }) => ({ subset, sinceVersion, isOpen, pod: proxy.name }));
+    const now = enforced && access ? [{ routes: enforced, ...access, sinceVersion: proxy.since.get(place) ?? 0 }] : [];
+    return [...inFlight, ...now].map(({ routes: { subset }, sinceVersion, isOpen }) => {
+      return { subset, sinceVersion, isOpen, pod: proxy.name };
+    });
   });
 }
 

@@ -106,8 +106,8 @@ function proxyText(proxy: ModelProxy, rank: Rank, fromNow: (ms: number) => unkno
 }
 
 /** The version only matters where others may write under newer ones. */
-function writeText({ place, subset, way, isOpen, sinceVersion }: Write, rank: Rank): unknown {
-  return [place, subset, way, isOpen, way === "home" ? undefined : rank("version", sinceVersion)];
+function writeText({ place, routes, way, isOpen, sinceVersion }: Write, rank: Rank): unknown {
+  return [place, routes.subset, way, isOpen, way === "home" ? undefined : rank("version", sinceVersion)];
 }
 
 function streamText({ id, proxy, manager, state, up, down }: Stream, rank: Rank): unknown {

@@ -90,8 +90,8 @@ export interface ModelProxy {
 
 export interface Write extends Access {
   readonly place: string;
-  /** Of the routes under which it began. */
-  readonly subset: string;
+  /** Under which it began. */
+  readonly routes: Snapshot;
   /** Of the routes that gave the access. */
   readonly sinceVersion: number;
 }

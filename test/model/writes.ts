@@ -9,7 +9,7 @@ export function beginWrite(world: World, at: number, place: string): World {
   const access = accessTo(enforced, place);
   if (enforced === undefined || access === undefined) return world;
   const sinceVersion = since.get(place) ?? enforced.version;
-  return withProxy(world, at, { writes: [...writes, { place, ...access, subset: enforced.subset, sinceVersion }] });
+  return withProxy(world, at, { writes: [...writes, { place, ...access, routes: enforced, sinceVersion }] });
 }
 
 /** Lets the routes judge new writes. Connections to other clusters that they refuse are cut. */

@@ -15,6 +15,9 @@ export const MAX_PLACES = 1_000;
 /** As many as a namespace has at most. */
 export const MAX_SLICE_CLUSTERS = 500;
 
+/** The other clusters whose namespaces an app divides. */
+export const MAX_SLICE_TABLES = 32;
+
 /** Of one owner. A rule may name thousands, and a slice has to stay small. */
 export const MAX_OWNER_RESOURCES = 16;
 
@@ -31,6 +34,20 @@ const ownerSchema = z.object({
   moreResources: optional(int(1, 32_768)).describe("The number of further resources that the list leaves out."),
 });
 
+/** How the places of a cluster are named. */
+const placeFields = {
+  namespaces: atomicList(textUpTo(63), MAX_PLACES),
+  buckets: atomicList(int(0, 31), 32),
+  clusterScope: optional(z.boolean()),
+};
+
+const insideSchema = z.object({
+  cluster: nameSchema.describe("Name of its MeshCluster."),
+  namespaces: placeFields.namespaces.describe("Namespaces of that cluster."),
+  buckets: placeFields.buckets.describe("As above, of the cluster-scoped objects there."),
+  clusterScope: placeFields.clusterScope.describe("The cluster-scoped objects there that are in no bucket."),
+});
+
 const entrySchema = z.object({
   state: z
     .enum(["Owned", "Frozen", "Moving", "Fenced", "Unowned"])
@@ -42,11 +59,14 @@ const entrySchema = z.object({
   ),
   from: atomicList(nameSchema, MAX_OWNERS).describe("The subsets whose pods may still write. Only while the places move."),
   since: z.iso.datetime().describe("When the places got this owner, or began to move."),
-  namespaces: atomicList(textUpTo(63), MAX_PLACES).describe("The namespaces."),
-  buckets: atomicList(int(0, 31), 32).describe("The hashes of the names of cluster-scoped objects, if shards divide these."),
-  clusterScope: optional(z.boolean()).describe("The cluster-scoped objects that are in no bucket."),
+  namespaces: placeFields.namespaces.describe("The namespaces."),
+  buckets: placeFields.buckets.describe("The hashes of the names of cluster-scoped objects, if shards divide these."),
+  clusterScope: placeFields.clusterScope.describe("The cluster-scoped objects that are in no bucket."),
   clusters: atomicList(nameSchema, MAX_SLICE_CLUSTERS).describe(
     "Other clusters that the app divides, by the names of their MeshClusters. Their owners own them as a whole.",
+  ),
+  insideClusters: atomicList(insideSchema, MAX_SLICE_TABLES).describe(
+    "The places inside other clusters whose namespaces the app divides. The names in the fields above are those of this cluster.",
   ),
 });
 

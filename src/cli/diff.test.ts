@@ -103,6 +103,32 @@ team-b    not published  blue
     ]);
   });
 
+  it("compares the places inside other clusters, and not these clusters as a whole", async () => {
+    const inside = table([subset("blue")], { "team-a": [0], "team-b": [], "": [] }, { fenced: ["team-a"] });
+    const eu = { name: "eu-1", servers: ["eu-1:443"], drainMs: 1, owner: "", upstream: { url: "https://eu-1" } };
+    const snapshot = routes(
+      15,
+      { defaultSubset: ["team-a"] },
+      { subset: "blue", clusters: [{ ...eu, isFenced: true }], clusterTables: new Map([["eu-1", inside]]) },
+    );
+    const home = { ...owned("default"), namespaces: ["team-a"], clusterScope: true };
+    const abroad = (...namespaces: string[]) => [{ cluster: "eu-1", namespaces, clusterScope: true }];
+    const rest = { ...owned("default"), insideClusters: abroad("team-b") };
+    const moving = {
+      ...owned("blue"),
+      state: "Moving",
+      from: ["default"],
+      insideClusters: [{ cluster: "eu-1", namespaces: ["team-a"] }],
+    };
+    expect(await itemsOf(cliWith([movingSlice({ places: 5, ownership: [home, rest, moving] })], { snapshot }))).toEqual([]);
+    const wrong = { ...owned("default"), insideClusters: abroad("team-a", "gone") };
+    expect(await itemsOf(cliWith([movingSlice({ places: 5, ownership: [home, wrong] })], { snapshot }))).toEqual([
+      ["eu-1/team-a", "default, Owned", "blue, fenced"],
+      ["eu-1/gone", "default, Owned", "not known"],
+      ["eu-1/team-b", "not published", "default"],
+    ]);
+  });
+
   it("compares the policies: one that is late, one that is gone, one without a rule", async () => {
     const target = (message?: string) => [{ podName: "shop-1", ...(message !== undefined && { message }) }];
     const policies = [

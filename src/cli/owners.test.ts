@@ -30,6 +30,38 @@ it("gives programs one document, with one item for each place", async () => {
   ]);
 });
 
+it("shows the places inside other clusters behind those at home, by cluster", async () => {
+  const since = "2026-01-01T00:00:00Z";
+  const entry = (name: string, more: object) => ({ state: "Owned", owners: [{ subset: name }], since, ...more });
+  const inside = [
+    { cluster: "us-1", namespaces: ["team-a"] },
+    { cluster: "eu-1", namespaces: ["team-b", "team-a"], clusterScope: true },
+  ];
+  const ownership = [
+    entry("default", { namespaces: ["team-a"], clusters: ["ap-1"], insideClusters: inside }),
+    {
+      ...entry("v2", { insideClusters: [{ cluster: "eu-1", buckets: [4], namespaces: ["mover"] }] }),
+      state: "Moving",
+      from: ["default"],
+    },
+  ];
+  const cli = startCli([movingSlice({ places: 8, ownership })]);
+  expect((await cli.run("owners")).stdout.split("\n").map((line) => line.split(/ {2,}/).slice(1, 4))).toEqual([
+    ["PLACE", "OWNER", "STATE"],
+    ["team-a", "default", "Owned"],
+    ["(cluster ap-1)", "default", "Owned"],
+    ["eu-1/mover", "v2", "Moving from default"],
+    ["eu-1/team-a", "default", "Owned"],
+    ["eu-1/team-b", "default", "Owned"],
+    ["eu-1/(cluster scope, hash 4)", "v2", "Moving from default"],
+    ["eu-1/(cluster scope)", "default", "Owned"],
+    ["us-1/team-a", "default", "Owned"],
+    [],
+  ]);
+  const { items } = JSON.parse((await cli.run("owners", "-o", "json")).stdout);
+  expect(items[2]).toMatchObject({ cluster: "eu-1", namespace: "mover", owners: [{ subset: "v2" }], from: ["default"] });
+});
+
 it("shows one app by any of its names, and the namespace of -n or all of them", async () => {
   const other = { ...movingSlice({ app: "till" }), metadata: { namespace: "till", name: "till-0" } };
   const cli = startCli([movingApp(), movingSlice(), other]);

@@ -69,6 +69,39 @@ describe("/debug/owners", () => {
     expect(read(of, { after: "~eu-0" }).places).toEqual([{ cluster: "eu-1", owners: 0, fenced: true }]);
   });
 
+  it("names the places inside other clusters, not these clusters, on as many pages as it takes", () => {
+    const upstream = { url: "https://eu-1.example" };
+    const route = (name: string, more: object = {}) => ({ name, servers: [`${name}:443`], drainMs: 1, owner: "", ...more });
+    const clusters = [route("eu"), route("eu-1", { upstream }), route("eu.2", { upstream }), route("late", { upstream })];
+    const inside = table([subset("v2")], { b: [0], zoo: [], [BUCKETS[3] ?? ""]: [] }, { fenced: ["b"] });
+    const many = Array.from({ length: 1_500 }, (_, at) => `n-${at}`);
+    const clusterTables = new Map([
+      ["eu.2", table([], Object.fromEntries(many.map((name) => [name, []])))],
+      ["eu-1", inside],
+    ]);
+    const of = snapshot(table([], { zoo: [] }), { subset: "v2", clusters, clusterTables });
+    const first = read(of);
+    expect([first.total, first.places.slice(0, 7)]).toEqual([
+      2 + 1 + 4 + 1_501,
+      [
+        { clusterScope: true, owners: 0 },
+        { namespace: "zoo", owners: 0 },
+        { cluster: "eu", owners: 0 },
+        { cluster: "eu-1", clusterScope: true, owners: 0 },
+        { cluster: "eu-1", bucket: 3, owners: 0 },
+        { cluster: "eu-1", namespace: "b", owners: 1, fenced: true },
+        { cluster: "eu-1", namespace: "zoo", owners: 0 },
+      ],
+    ]);
+    const found = [...first.places];
+    for (let { next } = first; next !== undefined; ) {
+      const page = read(of, { after: next });
+      found.push(...page.places);
+      next = page.next;
+    }
+    expect([found.length, new Set(found.map((place) => JSON.stringify({ ...place, owners: 0 }))).size]).toEqual([1_508, 1_508]);
+  });
+
   it("says that there is no snapshot", () => {
     expect(read(undefined)).toEqual({ snapshot: null });
   });

@@ -30,8 +30,8 @@ const RULES = z.object({
   rules: z.object({ first: z.array(z.looseObject({ kind: z.string(), object: z.string() })), truncated: z.boolean() }),
 });
 
-/** A page has a thousand places. */
-const MAX_PAGES = 200;
+/** A page has a thousand places: of home, and of at most 32 other clusters with up to 20,000 namespaces. */
+const MAX_PAGES = 1_000;
 
 export type HeldPlace = Omit<z.output<typeof PLACE>, "owners"> & { readonly owners: readonly z.output<typeof OWNER>[] };
 

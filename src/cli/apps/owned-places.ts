@@ -6,23 +6,25 @@ import type { Cluster } from "../frame/cluster.ts";
 import { failure } from "../frame/command.ts";
 
 type Entry = ReturnType<typeof readOwnership>[number];
-type Ownership = Omit<Entry, "namespaces" | "buckets" | "clusterScope" | "clusters">;
+type Ownership = Omit<Entry, "namespaces" | "buckets" | "clusterScope" | "clusters" | "insideClusters">;
+type PlaceFields = Pick<Entry, "namespaces" | "buckets" | "clusterScope">;
 
 export interface OwnedPlace extends Ownership {
   /** NAMESPACE/NAME */
   readonly app: string;
   readonly slice: string;
-  /** One of these four. */
+  /** One of these three. Absent: a whole other cluster. */
   readonly namespace?: string;
   readonly bucket?: number;
   readonly clusterScope?: true;
-  /** Name of a MeshCluster. */
+  /** Name of the MeshCluster. Absent: home. */
   readonly cluster?: string;
 }
 
 interface Place {
   readonly namespace?: string | undefined;
   readonly bucket?: number | undefined;
+  readonly clusterScope?: true | undefined;
   readonly cluster?: string | undefined;
 }
 
@@ -46,18 +48,36 @@ export async function listSlices(cluster: Cluster, namespace: string | undefined
 export function placesOf(slice: OwnershipSlice): OwnedPlace[] {
   const head = { app: `${slice.metadata.namespace}/${slice.app}`, slice: slice.metadata.name ?? "" };
   return readOwnership(slice).flatMap(
-    ({ namespaces = [], buckets = [], clusterScope = false, clusters = [], ...ownership }): OwnedPlace[] => [
-      ...namespaces.map((namespace) => ({ ...head, namespace, ...ownership })),
-      ...buckets.map((bucket) => ({ ...head, bucket, ...ownership })),
-      ...(clusterScope ? [{ ...head, clusterScope, ...ownership }] : []),
-      ...clusters.map((cluster) => ({ ...head, cluster, ...ownership })),
-    ],
+    ({ namespaces, buckets, clusterScope, clusters = [], insideClusters = [], ...ownership }): OwnedPlace[] => {
+      const all = [
+        ...placesIn({ namespaces, buckets, clusterScope }),
+        ...clusters.map((cluster) => ({ cluster })),
+        ...insideClusters.flatMap(({ cluster, ...fields }) => placesIn(fields).map((place) => ({ cluster, ...place }))),
+      ];
+      return all.map((place) => ({ ...head, ...place, ...ownership }));
+    },
   );
 }
 
-export function placeText({ namespace, bucket, cluster }: Place): string {
-  if (cluster !== undefined) return `(cluster ${cluster})`;
-  return namespace ?? (bucket === undefined ? "(cluster scope)" : `(cluster scope, hash ${bucket})`);
+function placesIn({ namespaces = [], buckets = [], clusterScope = false }: PlaceFields) {
+  return [
+    ...namespaces.map((namespace) => ({ namespace })),
+    ...buckets.map((bucket) => ({ bucket })),
+    ...(clusterScope ? [{ clusterScope } as const] : []),
+  ];
+}
+
+/** True for another cluster of which one subset owns everything. */
+export function isWholeCluster({ namespace, bucket, clusterScope, cluster }: Place): boolean {
+  return cluster !== undefined && namespace === undefined && bucket === undefined && clusterScope === undefined;
+}
+
+/** Inside another cluster as CLUSTER/NAMESPACE. */
+export function placeText(place: Place): string {
+  const { namespace, bucket, cluster } = place;
+  if (isWholeCluster(place)) return `(cluster ${cluster})`;
+  const text = namespace ?? (bucket === undefined ? "(cluster scope)" : `(cluster scope, hash ${bucket})`);
+  return cluster === undefined ? text : `${cluster}/${text}`;
 }
 
 export function ownerText({ owners = [] }: WithOwners): string {

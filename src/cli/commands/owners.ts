@@ -12,7 +12,7 @@ export const OWNERS: Command = {
   name: "owners",
   args: "[APP]",
   maxArgs: 1,
-  summary: "who owns each namespace and other cluster, in what state and since when",
+  summary: "who owns each namespace, here and in other clusters, in what state and since when",
   flags: ALL_NAMESPACES,
   formats: ["wide"],
   async run({ args: [name], flags, output, clock, cluster }: Call) {
@@ -43,8 +43,8 @@ export const OWNERS: Command = {
   },
 };
 
-/** By app, then the namespaces by name, the cluster scope, and other clusters. */
-function orderOf({ app, namespace, bucket = -1, cluster }: OwnedPlace): string {
-  if (cluster !== undefined) return `${app} 2 ${cluster}`;
-  return namespace === undefined ? `${app} 1 ${bucket + 100}` : `${app} 0 ${namespace}`;
+/** By app, then home and each other cluster; there the namespaces by name, and the cluster scope. */
+function orderOf({ app, namespace, bucket = -1, cluster = "" }: OwnedPlace): string {
+  const place = namespace === undefined ? `1 ${bucket + 100}` : `0 ${namespace}`;
+  return `${app} ${cluster} ${place}`;
 }

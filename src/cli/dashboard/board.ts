@@ -135,9 +135,14 @@ function firstPlaces(entries: readonly OwnershipEntry[]): readonly OwnershipEntr
 }
 
 function placesIn(entries: readonly OwnershipEntry[]): number {
-  return entries.reduce((sum, { namespaces = [], buckets = [], clusterScope, clusters = [] }) => {
-    return sum + namespaces.length + buckets.length + clusters.length + (clusterScope === true ? 1 : 0);
+  return entries.reduce((sum, { clusters = [], insideClusters = [], ...atHome }) => {
+    const inside = insideClusters.reduce((all, each) => all + countOf(each), 0);
+    return sum + countOf(atHome) + clusters.length + inside;
   }, 0);
+}
+
+function countOf({ namespaces = [], buckets = [], clusterScope }: Partial<OwnershipEntry>): number {
+  return namespaces.length + buckets.length + (clusterScope === true ? 1 : 0);
 }
 
 /** The same value with plain texts. */

@@ -26,3 +26,17 @@ it("tells of a plan when its owners or who is waited for have changed, and when 
   end();
   expect(changes(publish)).toBe(0);
 });
+
+it("tells of a plan when pods are waited for inside another cluster, though no fence has changed", () => {
+  const plans = createPublishedPlans();
+  const told: string[] = [];
+  plans.onChange(({ name }) => told.push(name));
+  const plan = modelApp(["prod"], {}).plan();
+  const wait = { podName: "p", subset: "canary", cause: "holds" as const, namespaces: ["prod"], to: [""] };
+  const publish = (...waits: (typeof wait)[]) => plans.set(APP, { ...plan, clusterTableWaits: new Map([["eu-1", waits]]) });
+  publish(wait);
+  publish({ ...wait, namespaces: ["team"] }); // one other namespace would change a fence
+  expect(told.length).toBe(1);
+  publish({ ...wait, subset: "v2" });
+  expect(told.length).toBe(2);
+});

@@ -4,12 +4,21 @@
 import { isDeepStrictEqual } from "node:util";
 import { createListeners } from "../../base/listeners.ts";
 import type { AppPlan } from "../../mesh/handover/plan-app.ts";
+import type { Wait } from "../../mesh/handover/plan-fences.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 
 /** What a plan says about owners. */
 export type OwnershipPlan = Pick<
   AppPlan,
-  "desired" | "subsets" | "rules" | "digest" | "waits" | "clusterWaits" | "clusterTroubles" | "clusterTables"
+  | "desired"
+  | "subsets"
+  | "rules"
+  | "digest"
+  | "waits"
+  | "clusterWaits"
+  | "clusterTroubles"
+  | "clusterTables"
+  | "clusterTableWaits"
 >;
 
 export interface PublishedPlan {
@@ -46,9 +55,14 @@ function isSame(a: OwnershipPlan, b: OwnershipPlan): boolean {
   return a.digest === b.digest && isDeepStrictEqual(waitsOf(a), waitsOf(b));
 }
 
-function waitsOf({ waits, clusterWaits = [], clusterTroubles = [] }: OwnershipPlan): unknown {
+function waitsOf({ waits, clusterWaits = [], clusterTroubles = [], clusterTableWaits }: OwnershipPlan): unknown {
   const abroad = clusterWaits.map(({ podName, cause, clusters }) => [podName, cause, clusters]);
-  const home = waits.map(({ subset, cause, to, namespaces }) => [subset, cause, to, namespaces.length]);
+  const home = waits.map(waitOf);
+  const inside = [...(clusterTableWaits ?? [])].map(([cluster, each]) => [cluster, each.map(waitOf)]);
   // Not the reasons, whose words may change with each attempt.
-  return [home, abroad, clusterTroubles.map(({ podName, cluster }) => [podName, cluster])];
+  return [home, abroad, inside, clusterTroubles.map(({ podName, cluster }) => [podName, cluster])];
+}
+
+function waitOf({ subset, cause, to, namespaces }: Wait): unknown {
+  return [subset, cause, to, namespaces.length];
 }

@@ -7,13 +7,22 @@ import { classNumber } from "../../mesh/handover/class-facts.ts";
 import type { Wait } from "../../mesh/handover/plan-fences.ts";
 import { hasNothingYet } from "../../mesh/handover/resource-fences.ts";
 import { type PlaceOwner as Owner, ownersIn, shownOwners } from "../../mesh/ownership/place-owners.ts";
+import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { isFencedIn, type RouteTable } from "../../mesh/ownership/table.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
-import type { OwnershipPlan } from "../apps/published-plans.ts";
 
 export type Ownership = Pick<OwnershipEntry, "state" | "owners" | "from">;
 
-export function ownershipByPlace(plan: OwnershipPlan): ReadonlyMap<string, Ownership> {
+/** Of the home cluster, or of another one. */
+interface PlacePlan {
+  /** The owners, without fences. */
+  readonly desired: RouteTable;
+  /** By subset, what its proxies enforce. */
+  readonly rules: ReadonlyMap<string, Pick<Snapshot, "table" | "frozen">>;
+  readonly waits: readonly Wait[];
+}
+
+export function ownershipByPlace(plan: PlacePlan): ReadonlyMap<string, Ownership> {
   const { desired } = plan;
   const fences = new Map([...plan.rules].flatMap(([subset, { table }]) => (hasFences(table) ? [[subset, table]] : [])));
   const waits = waitsByPlace(plan.waits);

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient, type FakeCall } from "../../../test/support/fake-kube-client.ts";
 import { modelApp } from "../../../test/support/model-app.ts";
+import { subset, table } from "../../../test/support/route-table.ts";
 import { appOf } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { type OwnershipSlice, SLICE_APP_LABEL } from "../../api/ownership-slice.ts";
@@ -9,6 +10,7 @@ import { OWNERSHIP_SLICES, VIRTUAL_APPS } from "../../api/resources.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
+import type { ClusterTables } from "../../mesh/ownership/snapshot.ts";
 import { createStore } from "../../runtime/store.ts";
 import type { App } from "../apps/app.ts";
 import { createPublishedPlans } from "../apps/published-plans.ts";
@@ -44,11 +46,12 @@ function setUp({ isOn = true } = {}) {
     model,
     events,
     object,
-    /** @param clusters the other clusters that the pods' routes have */
-    publish(clusters?: readonly ClusterRoute[]) {
+    /** @param clusters the other clusters that the pods' routes have @param clusterTables the owners inside these */
+    publish(clusters?: readonly ClusterRoute[], clusterTables?: ClusterTables) {
       const plan = model.plan();
-      const rules = new Map([...plan.rules].map(([subset, each]) => [subset, { ...each, clusters }]));
-      leader.plans.set(REF, { ...plan, rules, digest: plan.digest + JSON.stringify(clusters) });
+      const rules = new Map([...plan.rules].map(([subset, each]) => [subset, { ...each, clusters, clusterTables }]));
+      const tables = [...(clusterTables ?? [])].map(([name, { classOf, classes }]) => [name, [...classOf], classes]);
+      leader.plans.set(REF, { ...plan, rules, clusterTables, digest: plan.digest + JSON.stringify([clusters, tables]) });
     },
     /** The watch catches up. */
     async see() {
@@ -82,7 +85,7 @@ function setUp({ isOn = true } = {}) {
     set app(next: App | undefined) {
       app = next;
     },
-    read: () => client.read<OwnershipSlice>(OWNERSHIP_SLICES, FIRST),
+    read: (of = FIRST) => client.read<OwnershipSlice>(OWNERSHIP_SLICES, of),
   };
   return world;
 }
@@ -244,4 +247,71 @@ it("other clusters are published with their owners, and are gone with their Mesh
   world.publish([]);
   await world.settle();
   expect(clusters()).toEqual([]);
+});
+
+const divided = (name: string): ClusterRoute => ({
+  name,
+  servers: [`${name}:443`],
+  drainMs: 1,
+  owner: "",
+  upstream: { url: `https://${name}` },
+  isFenced: true,
+});
+const inside = (members: Readonly<Record<string, readonly number[]>>) => table([subset("canary")], members);
+
+it("the namespaces inside each other cluster have slices of their own, and a move there writes one of them", async () => {
+  const world = setUp();
+  const clusters = [divided("eu-1"), divided("us-1")];
+  const us = inside({ "team-a": [], "team-b": [0] });
+  world.publish(
+    clusters,
+    new Map([
+      ["eu-1", inside({ "team-a": [] })],
+      ["us-1", us],
+    ]),
+  );
+  expect(await world.settle()).toEqual(["create shop-0", "create shop-1", "create shop-2"]);
+  const euOwners = () =>
+    world.read({ namespace: "ops", name: "shop-1" })?.ownership.map(({ owners, insideClusters }) => [owners, insideClusters]);
+  expect(euOwners()).toEqual([[[{ subset: "default" }], [{ cluster: "eu-1", namespaces: ["team-a"], clusterScope: true }]]]);
+  world.publish(
+    clusters,
+    new Map([
+      ["eu-1", inside({ "team-a": [0] })],
+      ["us-1", us],
+    ]),
+  );
+  expect(await world.settle()).toEqual(["update shop-1"]);
+  world.publish([divided("us-1")], new Map([["us-1", us]]));
+  expect(await world.settle()).toEqual(["delete shop-1"]);
+});
+
+it("slices inside a cluster that somebody has edited or deleted are put right, and no others are written", async () => {
+  const world = setUp();
+  const tables = new Map([["eu-1", inside({ "team-a": [] })]]);
+  world.publish([divided("eu-1")], tables);
+  await world.settle();
+  const second = { namespace: "ops", name: "shop-1" };
+  const right = world.read(second);
+  world.client.put(OWNERSHIP_SLICES, { ...(right as OwnershipSlice), places: 0, ownership: [] });
+  expect(await world.settle()).toEqual(["update shop-1"]);
+  world.client.remove(OWNERSHIP_SLICES, second);
+  expect(await world.settle()).toEqual(["create shop-1"]);
+  expect(world.read(second)?.ownership).toEqual(right?.ownership);
+});
+
+it("a new leader keeps the owners inside a cluster that it cannot read yet, for half a minute", async () => {
+  const world = setUp();
+  const tables = new Map([["eu-1", inside({ "team-a": [] })]]);
+  world.publish([divided("eu-1")], tables);
+  await world.settle();
+  world.failOver();
+  world.publish([divided("eu-1")]);
+  expect(await world.settle()).toEqual([]);
+  world.publish([divided("eu-1")], tables);
+  expect(await world.settle()).toEqual([]);
+  world.publish([divided("eu-1")]);
+  expect(await world.settle()).toEqual([]);
+  await world.clock.advance(UNHEARD_MS);
+  expect(await world.settle()).toEqual(["delete shop-1"]);
 });

@@ -2,13 +2,15 @@
 // theirs and keep their times. Invariants: what is published decides nothing; a slice that cannot be written delays neither
 // a handover nor a status, nor the slices of other apps.
 import { errorMessage } from "../../base/errors.ts";
+import { remember } from "../../base/remember.ts";
 import { isNamespaceEnding, isStatus } from "../../kube/status.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
 import { formatRequest, type Reconciler, type Result } from "../../runtime/reconciler.ts";
 import { type App, type Apps, isHeld, isLive } from "../apps/app.ts";
-import type { PublishedPlan, PublishedPlans } from "../apps/published-plans.ts";
+import type { OwnershipPlan, PublishedPlan, PublishedPlans } from "../apps/published-plans.ts";
 import { ownershipOfClusters } from "./cluster-ownership.ts";
-import { packSlices } from "./pack-slices.ts";
+import { clustersWithoutOwners, insideOfPlace, ownershipInside } from "./inside-ownership.ts";
+import { AT_HOME, type OwnedParts, packParts } from "./pack-parts.ts";
 import { type Ownership, ownershipByPlace } from "./place-ownership.ts";
 import { createSliceStore, type SliceStoreOptions, type WrittenSlices } from "./slice-store.ts";
 
@@ -25,10 +27,12 @@ export const UNHEARD_MS = 30_000;
 
 interface Shown {
   readonly slices: WrittenSlices;
+  /** The places that the slices show, by part; empty after a failure. */
+  readonly packed: Map<string, ReadonlyMap<string, Ownership>>;
   /** The version of the plan that the slices show; undefined after a failure. */
   version?: number | undefined;
-  /** Since when places are Fenced (monotonic). */
-  fencedAtMs?: number | undefined;
+  /** Since when places are Fenced, or their owners not known (monotonic). */
+  unheardAtMs?: number | undefined;
   isFailing: boolean;
 }
 
@@ -38,12 +42,15 @@ export function createSlicesReconciler(options: SlicesReconcilerOptions): Reconc
   const shown = new Map<string, Shown>();
 
   /** Writes what differs; the rest goes on if one write fails. @throws the first error */
-  async function publish(app: App, { slices }: Shown, ownership: ReadonlyMap<string, Ownership>, signal: AbortSignal) {
+  async function publish(app: App, { slices, packed }: Shown, parts: OwnedParts, signal: AbortSignal) {
     const { touched, unknown } = store.foreign(app, slices);
     const previous = [...slices.values()].map(({ slice }) => slice);
     const empty = unknown.map((name) => ({ name, entries: [] }));
     const now = `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
-    const { written, deleted } = packSlices([...previous, ...empty], ownership, now, (taken) => freeName(app.ref.name, taken));
+    const isForeign = touched.length + unknown.length > 0;
+    const isPacked = (part: string) => !isForeign && parts.has(part) && packed.get(part) === parts.get(part);
+    const newName = (taken: ReadonlySet<string>) => freeName(app.ref.name, taken);
+    const { written, deleted } = packParts([...previous, ...empty], parts, now, isPacked, newName);
     const settled = new Set([...written.map(({ name }) => name), ...deleted]);
     const errors: unknown[] = [];
     const attempt = (work: Promise<unknown>) => work.catch((error: unknown) => void errors.push(error));
@@ -67,27 +74,35 @@ export function createSlicesReconciler(options: SlicesReconcilerOptions): Reconc
     events.event(app.object, "Warning", "OwnershipNotPublished", text);
   }
 
-  /** How long to wait before places are shown that are Fenced; undefined: they may be shown. */
-  function unheardWaitMs(known: Shown, ownership: ReadonlyMap<string, Ownership>): number | undefined {
-    const isFenced = [...ownership.values()].some(({ state }) => state === "Fenced");
-    known.fencedAtMs = isFenced ? (known.fencedAtMs ?? clock.monotonicMs()) : undefined;
-    const leftMs = (known.fencedAtMs ?? Number.NEGATIVE_INFINITY) + UNHEARD_MS - clock.monotonicMs();
+  /**
+   * How long to wait before the places are shown, since the pods have not told yet what they enforce; undefined: they may be shown. A new
+   * leader knows the namespaces of another cluster only when that or a pod has named them.
+   */
+  function unheardWaitMs(known: Shown, plan: OwnershipPlan, parts: OwnedParts): number | undefined {
+    const unknown = new Set(clustersWithoutOwners(plan));
+    const isUnheard = [...parts.values()].some(hasFenced) || (unknown.size > 0 && showsAny(known.slices, unknown));
+    known.unheardAtMs = isUnheard ? (known.unheardAtMs ?? clock.monotonicMs()) : undefined;
+    const leftMs = (known.unheardAtMs ?? Number.NEGATIVE_INFINITY) + UNHEARD_MS - clock.monotonicMs();
     return leftMs > 0 ? leftMs : undefined;
   }
 
   async function show(app: App, { plan, version }: PublishedPlan, signal: AbortSignal): Promise<Result> {
     const key = formatRequest(app.ref);
-    const known = shown.get(key) ?? { slices: await store.read(app.ref, signal), isFailing: false };
+    const known: Shown = shown.get(key) ?? { slices: await store.read(app.ref, signal), packed: new Map(), isFailing: false };
     shown.set(key, known);
     const { touched, unknown } = store.foreign(app, known.slices);
     if (known.version === version && touched.length === 0 && unknown.length === 0) return {};
-    const ownership = new Map([...ownershipByPlace(plan), ...ownershipOfClusters(plan)]);
-    const waitMs = unheardWaitMs(known, ownership);
+    const atHome = new Map([...ownershipByPlace(plan), ...ownershipOfClusters(plan)]);
+    const parts = new Map([[AT_HOME, atHome], ...ownershipInside(plan)]);
+    const waitMs = unheardWaitMs(known, plan, parts);
     if (waitMs !== undefined) return { requeueAfterMs: waitMs };
     known.version = undefined;
     try {
-      await publish(app, known, ownership, signal);
+      await publish(app, known, parts, signal);
+      known.packed.clear();
+      for (const [part, places] of parts) known.packed.set(part, places);
     } catch (error) {
+      known.packed.clear();
       if (isNamespaceEnding(error)) return {};
       report(app, known, error);
       throw error;
@@ -116,4 +131,15 @@ function freeName(app: string, taken: ReadonlySet<string>): string {
   let number = 0;
   while (taken.has(`${app}-${number}`)) number++;
   return `${app}-${number}`;
+}
+
+const hasFenced = remember((places: ReadonlyMap<string, Ownership>) => {
+  for (const { state } of places.values()) if (state === "Fenced") return true;
+  return false;
+});
+
+/** True if a slice has a place inside one of the clusters. */
+function showsAny(slices: WrittenSlices, clusters: ReadonlySet<string>): boolean {
+  const isInside = (place: string) => clusters.has(insideOfPlace(place)?.cluster ?? "");
+  return [...slices.values()].some(({ slice }) => slice.entries.some(({ places }) => places.some(isInside)));
 }

@@ -13,6 +13,7 @@ import { BUCKETS, CLUSTER_SCOPE, isBucket, isInClusterScope, placeHash } from ".
 import type { KubeObject } from "../../kube/types.ts";
 import type { App } from "../apps/app.ts";
 import { clusterOfPlace, placeOfCluster } from "./cluster-ownership.ts";
+import { insideOfPlace, placeInside } from "./inside-ownership.ts";
 import type { Slice, SliceEntry } from "./pack-slices.ts";
 
 type SlicedApp = Pick<App, "ref" | "object">;
@@ -57,27 +58,46 @@ export function appNameOf({ metadata }: KubeObject): string {
 }
 
 function entryOf({ ownership, places }: SliceEntry): OwnershipEntry {
-  const buckets = places.filter(isBucket).map(placeHash);
   const clusters = places.flatMap((place) => clusterOfPlace(place) ?? []);
-  const namespaces = places.filter((place) => !isInClusterScope(place) && clusterOfPlace(place) === undefined);
+  const inside = Map.groupBy(
+    places.flatMap((place) => insideOfPlace(place) ?? []),
+    ({ cluster }) => cluster,
+  );
+  const insideClusters = [...inside].map(([cluster, each]) => ({ cluster, ...fieldsOf(each.map(({ place }) => place)) }));
+  const atHome = places.filter((place) => clusterOfPlace(place) === undefined && insideOfPlace(place) === undefined);
   return {
     ...ownership,
+    ...fieldsOf(atHome),
+    ...(clusters.length > 0 && { clusters }),
+    ...(insideClusters.length > 0 && { insideClusters }),
+  };
+}
+
+type PlaceFields = Pick<OwnershipEntry, "namespaces" | "buckets" | "clusterScope">;
+
+/** The names of places of one cluster. */
+function fieldsOf(places: readonly string[]): PlaceFields {
+  const namespaces = places.filter((place) => !isInClusterScope(place));
+  const buckets = places.filter(isBucket).map(placeHash);
+  return {
     ...(namespaces.length > 0 && { namespaces }),
     ...(buckets.length > 0 && { buckets: buckets.sort((a, b) => a - b) }),
     ...(places.includes(CLUSTER_SCOPE) && { clusterScope: true }),
-    ...(clusters.length > 0 && { clusters }),
   };
+}
+
+function placesIn({ namespaces = [], buckets = [], clusterScope = false }: PlaceFields): string[] {
+  return [...namespaces, ...buckets.flatMap((hash) => BUCKETS[hash] ?? []), ...(clusterScope ? [CLUSTER_SCOPE] : [])];
 }
 
 export function readSlice(object: OwnershipSlice): Slice {
   const entries = readOwnership(object).map(
-    ({ namespaces = [], buckets = [], clusterScope = false, clusters = [], ...ownership }) => ({
+    ({ namespaces, buckets, clusterScope, clusters = [], insideClusters = [], ...ownership }) => ({
       ownership,
       places: [
-        ...namespaces,
-        ...buckets.flatMap((hash) => BUCKETS[hash] ?? []),
-        ...(clusterScope ? [CLUSTER_SCOPE] : []),
+        ...placesIn({ namespaces, buckets, clusterScope }),
         ...clusters.map(placeOfCluster),
+        ...insideClusters.flatMap(({ cluster, ...fields }) => placesIn(fields).map((place) => placeInside({ cluster, place }))),
       ],
     }),
   );

@@ -28,7 +28,8 @@ export function planAbroad({ owned, snapshots, ...facts }: AbroadFacts) {
   return {
     clustersOf: (subset: string) => [...whole.clustersOf(subset), ...(inside?.clusters ?? [])],
     tablesOf: (subset: string) => inside?.tablesOf(subset),
-    clusterTables: inside?.desired ?? new Map(),
+    clusterTables: inside && inside.desired.size > 0 ? inside.desired : undefined,
+    clusterTableWaits: inside?.waitsInside,
     waits: [...whole.waits, ...(inside?.waits ?? [])],
   };
 }

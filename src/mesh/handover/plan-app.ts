@@ -75,7 +75,9 @@ export interface AppPlan {
   /** Absent: none. */
   readonly clusterTroubles?: readonly ClusterTrouble[];
   /** The owners inside other clusters, without fences. Absent: the app divides no cluster in this way. */
-  readonly clusterTables?: ClusterTables;
+  readonly clusterTables?: ClusterTables | undefined;
+  /** Beside these, the pods that namespaces there wait for. */
+  readonly clusterTableWaits?: ReadonlyMap<string, readonly Wait[]> | undefined;
   /** The number of namespaces that a pause keeps with another owner than the spec demands. */
   readonly kept: number;
   /** More namespaces would move than the app allows at once, so somebody has to confirm the moves. */
@@ -137,7 +139,7 @@ export function planApp(facts: AppFacts): AppPlan {
     waits: fences.waits,
     unfrozen: unfrozenPods({ app, frozen, pods, factsOf, gone }),
     ...(abroad && { clusterWaits: abroad.waits, clusterTroubles: clusterTroubles(owned ?? [], pods, factsOf) }),
-    ...(abroad && abroad.clusterTables.size > 0 && { clusterTables: abroad.clusterTables }),
+    ...(abroad?.clusterTables && { clusterTables: abroad.clusterTables, clusterTableWaits: abroad.clusterTableWaits }),
     kept,
     needsConfirmation: isOver && !isPaused,
     ownersHashes,

@@ -8,7 +8,7 @@ import type { RouteTable } from "../ownership/table.ts";
 import type { Claim, ClaimOfTable } from "./claims.ts";
 import { pauseAt, withoutFences } from "./paused.ts";
 import type { ClusterWait } from "./plan-clusters.ts";
-import { planFences, withFences } from "./plan-fences.ts";
+import { planFences, type Wait, withFences } from "./plan-fences.ts";
 
 export interface ClusterTablesPlan {
   /** The clusters as all pods get them: no pod may connect to their servers by itself. */
@@ -18,6 +18,8 @@ export interface ClusterTablesPlan {
   /** The tables of the pods of a subset. */
   tablesOf(subset: string): ClusterTables | undefined;
   readonly waits: readonly ClusterWait[];
+  /** The pods that namespaces of each cluster wait for. */
+  readonly waitsInside: ReadonlyMap<string, readonly Wait[]>;
 }
 
 interface ClusterTablesFacts {
@@ -69,6 +71,7 @@ export function planClusterTables({ clusters, subsets, claims, ...facts }: Clust
         ? undefined
         : new Map([...planned].map(([name, { table, fences }]) => [name, withFences(table, fences, subset)])),
     waits,
+    waitsInside: new Map([...planned].map(([name, { fences }]) => [name, fences.waits])),
   };
 }
 

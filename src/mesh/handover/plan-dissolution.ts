@@ -76,6 +76,8 @@ export function planDissolution(facts: DissolutionFacts): AppPlan {
     },
     digest: rules.digest,
     waits,
+    clusterTables: abroad.clusterTables,
+    clusterTableWaits: abroad.clusterTableWaits,
     kept: 0,
     needsConfirmation: false,
     isDissolving: true,

@@ -23,9 +23,15 @@ test("each place is in the band of its owner, by name, and each subset has a ban
   ]);
 });
 
-test("other clusters are places of their owners", () => {
-  const entry = { state: "Owned" as const, owners: [{ subset: "v2" }], since: "2026-01-01T00:00:00Z", clusters: ["eu-1"] };
-  expect(bandsOf([slice(entry)], ["v2"])[0]?.cells.map(({ place }) => place)).toEqual(["(cluster eu-1)"]);
+test("other clusters, and places inside them, are places of their owners", () => {
+  const insideClusters = [{ cluster: "us-1", namespaces: ["a"], clusterScope: true }];
+  const entry = { ...owned("v2", "a"), clusters: ["eu-1"], insideClusters };
+  expect(bandsOf([slice(entry)], ["v2"])[0]?.cells.map(({ place }) => place)).toEqual([
+    "(cluster eu-1)",
+    "a",
+    "us-1/(cluster scope)",
+    "us-1/a",
+  ]);
 });
 
 test("a place that moves is in both bands, and neither says that it may write alone", () => {

@@ -65,13 +65,18 @@ function addEntry(entry: OwnershipEntry, filter: string, add: (band: string, cel
   }
 }
 
-function placesOf({ namespaces = [], buckets = [], clusterScope = false, clusters = [] }: OwnershipEntry): string[] {
+function placesOf({ clusters = [], insideClusters = [], ...atHome }: OwnershipEntry): string[] {
   return [
-    ...namespaces,
-    ...(clusterScope ? [CLUSTER_SCOPE] : []),
-    ...buckets.map((bucket) => `(cluster scope, hash ${bucket})`),
+    ...placesIn(atHome),
     ...clusters.map((cluster) => `(cluster ${cluster})`),
+    ...insideClusters.flatMap(({ cluster, ...inside }) => placesIn(inside).map((place) => `${cluster}/${place}`)),
   ];
+}
+
+type PlaceFields = Pick<OwnershipEntry, "namespaces" | "buckets" | "clusterScope">;
+
+function placesIn({ namespaces = [], buckets = [], clusterScope = false }: PlaceFields): string[] {
+  return [...namespaces, ...(clusterScope ? [CLUSTER_SCOPE] : []), ...buckets.map((bucket) => `(cluster scope, hash ${bucket})`)];
 }
 
 const STATES: Readonly<Record<Cell["state"], (others: string) => string>> = {

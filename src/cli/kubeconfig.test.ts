@@ -67,7 +67,16 @@ describe("kubeconfig", () => {
       kubeconfig({ token: "t" }, { clusters: [{ name: "eu", cluster: { server: "https://x" } }] }),
       "clusters.cluster.server: https://x is not a server of meshcluster eu-1, which has https://eu-1.example.com:6443",
     ],
-    [kubeconfig({ token: "t" }, { clusters: "eu" }), "the file is no kubeconfig: clusters"],
+    [kubeconfig({ token: "t" }, { clusters: "eu" }), "the file is no kubeconfig: clusters: must be a list, not a string"],
+    [
+      kubeconfig({ token: "t" }, { clusters: [{ name: "eu", cluster: {} }] }),
+      "the file is no kubeconfig: clusters[0].cluster.server: required",
+    ],
+    [
+      kubeconfig({ token: "t" }, { users: [{ name: "admin", user: "a secret" }] }),
+      "the file is no kubeconfig: users[0].user: must be an object, not a string",
+    ],
+    ["- a\n- list", "the file is no kubeconfig: its content: must be an object, not a list"],
     ["token: {secret", "the file is no valid YAML"],
   ])("refuses what the proxy cannot serve, naming the field: %#", async (text, why) => {
     const { code, stdout, stderr } = await run(text);

@@ -41,7 +41,7 @@ describe("explain owner of another cluster", () => {
     return cli;
   }
 
-  it.each(["MeshCluster/eu-1", "cluster/eu-1", "meshcluster/"])(
+  it.each(["MeshCluster/eu-1", "cluster/eu-1", "meshcluster/", "meshcluster", "mcl"])(
     "has to be named as meshcluster/NAME, and %s is refused",
     async (target) => {
       const { code, stderr } = await cliWith(app).run("explain", "owner", target);

@@ -48,6 +48,7 @@ it(`agrees with the manager's core about what moves (SEED=${FUZZ_SEED})`, () => 
           clusters: [],
           decisions: [],
           objects: new Map([[source, [before as unknown as SourceObject]]]),
+          inside: { owned: [], named: new Map(), home: "" },
         },
         {
           namespaces: objectsOf(edits),

@@ -4,6 +4,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { API_PORT } from "../../api/injected-pod.ts";
 import { serverPathOf } from "../../api/mesh-cluster.ts";
+import { validate } from "../../api/problems.ts";
 import { SERVICE_ACCOUNT_DIR } from "../../kube/client/connection.ts";
 import { CLUSTERS_PATH } from "../../mesh/ownership/clusters.ts";
 import { failure } from "../frame/command.ts";
@@ -78,10 +79,11 @@ export function deriveKubeconfig(text: string, { cluster: name, servers, context
 
 function readKubeconfig(text: string): z.output<typeof KUBECONFIG> {
   // The error of the parser shows the line, which may have a token.
-  const read = KUBECONFIG.safeParse(parsed(text));
-  if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  throw failure(`the file is no kubeconfig: ${issue?.path.join(".") || "its content"}: ${issue?.message}`);
+  const read = validate(KUBECONFIG, parsed(text));
+  if (read.ok) return read.value;
+  // Without the value, which may be a token.
+  const [{ path, message } = { path: "", message: "not valid" }] = read.problems;
+  throw failure(`the file is no kubeconfig: ${path || "its content"}: ${message}`);
 }
 
 function parsed(text: string): unknown {

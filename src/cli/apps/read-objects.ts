@@ -1,7 +1,10 @@
 // The objects in files of YAML or JSON, as kubectl reads them. Pure.
 import { type DocumentOptions, type ParseOptions, parseAllDocuments, type SchemaOptions, type Tags, type YAMLError } from "yaml";
+import { z } from "zod";
 import { KRUISE_GROUP, KUSIONSTACK_GROUP } from "../../api/kind.ts";
+import { formatProblem, validate } from "../../api/problems.ts";
 import { errorMessage } from "../../base/errors.ts";
+import type { KubeObject } from "../../kube/types.ts";
 import { failure } from "../frame/command.ts";
 import { oneLine } from "../frame/output.ts";
 
@@ -11,6 +14,12 @@ export interface FileObject {
   readonly metadata?: { readonly namespace?: unknown; readonly name?: unknown } | null;
   readonly items?: unknown;
 }
+
+const NAMESPACE = z.object({
+  apiVersion: z.literal("v1"),
+  kind: z.literal("Namespace"),
+  metadata: z.object({ name: z.string(), labels: z.record(z.string(), z.string()).optional() }),
+});
 
 interface ReadFile {
   readonly objects: readonly FileObject[];
@@ -75,4 +84,18 @@ export function isOurs({ apiVersion }: FileObject): boolean {
 export function titleOf({ kind, metadata }: FileObject): string {
   const { namespace, name } = metadata ?? {};
   return oneLine(`${kind} ${[namespace, name].filter((part) => part !== undefined).join("/") || "without a name"}`);
+}
+
+/** The Namespaces of a file, and nothing else. @throws MeshError `COMMAND_FAILED` */
+export function readNamespaces(file: string, text: string): readonly KubeObject[] {
+  const { objects, problems } = readObjects(text);
+  const [first] = problems;
+  if (first !== undefined) throw failure(`${file}: ${first.object}: ${first.problem}`);
+  if (objects.length === 0) throw failure(`${file}: it has no Namespace`);
+  return objects.map((object) => {
+    const checked = validate(NAMESPACE, object);
+    const [problem] = checked.ok ? [] : checked.problems;
+    if (problem !== undefined) throw failure(`${file}: ${titleOf(object)}: ${formatProblem(problem)}`);
+    return object as KubeObject;
+  });
 }

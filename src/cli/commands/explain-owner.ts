@@ -35,7 +35,8 @@ export const EXPLAIN_OWNER: Command = {
     const [target] = call.args;
     const [clusterName, inside] = nameIn(target, CLUSTER_WORDS)?.split(/\/(.*)/s) ?? [];
     const place = inside ?? clusterName ?? nameOf(target, NAMESPACE_WORDS);
-    const isName = clusterName !== undefined || !place.includes("/");
+    // A namespace with such a name is namespace/NAME.
+    const isName = clusterName !== undefined || !(place.includes("/") || CLUSTER_WORDS.includes(target ?? ""));
     if (place === "" || !isName) throw usageError("name a namespace, or another cluster as meshcluster/NAME");
     const connected = await cluster();
     const home = namespaceOf(flags, connected.namespace);

@@ -14,13 +14,20 @@ export const PLAN: Command = {
       value: "NAME",
       help: "a MeshCluster of the namespace of -n that is deleted",
     },
+    inside: {
+      type: "string",
+      multiple: true,
+      value: "CLUSTER=FILE",
+      help: "the namespaces of a MeshCluster with interception Terminate, with their labels",
+    },
   },
   async run(call: Call) {
     const files = call.flags.texts("filename");
     const deletedClusters = call.flags.texts("delete-cluster");
-    if (files.length + deletedClusters.length === 0) throw usageError("name a file with -f");
+    const insides = call.flags.texts("inside");
+    if (files.length + deletedClusters.length + insides.length === 0) throw usageError("name a file with -f");
     // Loaded only here: the rules of the manager take a moment, which other commands should not need.
     const { runPlan } = await import("../plan/run-plan.ts");
-    return runPlan({ files, deletedClusters }, call);
+    return runPlan({ files, deletedClusters, insides }, call);
   },
 };

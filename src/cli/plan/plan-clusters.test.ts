@@ -123,6 +123,10 @@ describe("plan of an edit of MeshClusters", () => {
     expect(stdout).toContain("every pod will be able to write to: eu-1\n");
     const replaced = await plan([cluster("eu-9", "eu", CLUSTERS[0]?.spec)], [...CLUSTERS, app], "--delete-cluster", "eu-1");
     expect(replaced.code).toBe(EXIT.ok);
+    expect(await plan([CLUSTERS[0], CLUSTERS[1]], [...CLUSTERS, app], "--delete-cluster", "eu-1")).toMatchObject({
+      code: EXIT.usage,
+      stderr: expect.stringContaining("--delete-cluster eu-1: a file has this MeshCluster, too"),
+    });
     expect(await plan([], CLUSTERS, "--delete-cluster", "eu-9")).toMatchObject({
       code: EXIT.failed,
       stderr: expect.stringContaining("there is no MeshCluster eu-9 in namespace ops"),
@@ -207,7 +211,7 @@ describe("plan of a rule with clustersFrom", () => {
     const broken = { ...decision("fleet", []), decisions: [{ clusterProfileRef: {} }] };
     expect(await plan([broken], objects)).toMatchObject({
       code: EXIT.failed,
-      stderr: expect.stringContaining("PlacementDecision ops/fleet: decisions.0.clusterProfileRef.name: "),
+      stderr: expect.stringContaining("PlacementDecision ops/fleet: decisions[0].clusterProfileRef.name: required"),
     });
   });
 

@@ -6,15 +6,12 @@ import type { PlacementDecision } from "../../api/placement-decision.ts";
 import { formatProblem } from "../../api/problems.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { App, EditVerdict, Source, SourceObject } from "../../manager/apps/app.ts";
-import { type ChosenClusters, chosenClusters } from "../../manager/apps/chosen-clusters.ts";
-import { type ClusterOwners, clusterRoutes } from "../../manager/apps/cluster-routes.ts";
 import { type NamespaceFacts, namespaceFacts, type RouteSpec } from "../../manager/apps/compile/route-spec.ts";
-import { pausedClusters } from "../../mesh/handover/kept-clusters.ts";
-import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
-import { subsetOfDisplayName } from "../../mesh/ownership/words.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
-import { acceptedIn, type ClusterEdits, editedClusters, type PlannedCluster } from "./edited-clusters.ts";
-import { type ClusterMove, type ClusterMoves, movedClusters } from "./moved-clusters.ts";
+import { type ClusterWorld, chosenIn, clusterPlan } from "./cluster-plan.ts";
+import { type ClusterEdits, editedClusters, type PlannedCluster } from "./edited-clusters.ts";
+import { type InsideMove, type KnownInside, NOTHING_INSIDE, type UnknownInside } from "./inside-plan.ts";
+import type { ClusterMove } from "./moved-clusters.ts";
 import { type Move, movedNamespaces } from "./moved-namespaces.ts";
 import { missingDecisionNotes, notesOf } from "./plan-notes.ts";
 import { applied, isSameObject } from "./stored-object.ts";
@@ -27,6 +24,7 @@ export interface StoredObjects {
   /** Of the namespaces that the edits name, as are the PlacementDecisions. */
   readonly clusters: readonly MeshCluster[];
   readonly decisions: readonly PlacementDecision[];
+  readonly inside: KnownInside;
 }
 
 /** Objects as the files have them, with their namespaces. */
@@ -49,6 +47,11 @@ export interface PlannedApp {
   readonly clusterMoves: readonly ClusterMove[];
   /** The clusters that the app divides before or after. */
   readonly clusterTotal: number;
+  /** Of the namespaces inside other clusters, those that get another owner. */
+  readonly insideMoves: readonly InsideMove[];
+  /** The namespaces inside other clusters that are known here. */
+  readonly insideTotal: number;
+  readonly insideUnknown: readonly UnknownInside[];
   /** What else to know before the edit. */
   readonly notes: readonly string[];
 }
@@ -67,10 +70,8 @@ export interface Plan {
 }
 
 /** What rules divide. */
-interface World {
+interface World extends ClusterWorld {
   readonly namespaces: readonly NamespaceFacts[];
-  readonly clusters: readonly MeshCluster[];
-  readonly decisions: readonly PlacementDecision[];
 }
 
 export function planEdits(stored: StoredObjects, edits: Edits): Plan {
@@ -82,7 +83,7 @@ export function planEdits(stored: StoredObjects, edits: Edits): Plan {
   const after = { namespaces: namespaces.map(namespaceFacts), decisions, clusters: clusters.after };
   const apps = [...stored.objects.keys()]
     .flatMap((source) => editedApps(source, stored, edits))
-    .map((app) => plannedApp(app, before, after));
+    .map((app) => plannedApp(app, before, after, stored.inside));
   return { apps, clusters: clusters.edited };
 }
 
@@ -119,7 +120,7 @@ function editedApps(source: Source, stored: StoredObjects, edits: Edits): Edited
   }
   const [appsBefore, appsAfter] = [appsByPlace(source, objectsBefore), appsByPlace(source, objects)];
   const mayMoveAll = edits.namespaces.length > 0 && source.readsNamespaceLabels;
-  const dividing = [...appsAfter].flatMap(([key, app]) => (mayMoveAll || dividesEdited(app, edits) ? [key] : []));
+  const dividing = [...appsAfter].flatMap(([key, app]) => (mayMoveAll || dividesEdited(app, edits, stored.inside) ? [key] : []));
   const keys = new Set([...verdicts.keys(), ...dividing]);
   return [...keys].sort().map((key) => ({
     source,
@@ -129,10 +130,12 @@ function editedApps(source: Source, stored: StoredObjects, edits: Edits): Edited
   }));
 }
 
-function dividesEdited({ ref, spec }: App, { clusters, deletedClusters, decisions }: Edits): boolean {
+function dividesEdited({ ref, spec }: App, edits: Edits, { named, home }: KnownInside): boolean {
+  if (spec?.clusterOwners === undefined) return false;
+  const { clusters, deletedClusters, decisions } = edits;
   const isHere = ({ metadata }: KubeObject) => metadata.namespace === ref.namespace;
-  const followed = (spec?.decisionKeys ?? []).length > 0 ? decisions : [];
-  return spec?.clusterOwners !== undefined && [...clusters, ...deletedClusters, ...followed].some(isHere);
+  const followed = (spec.decisionKeys ?? []).length > 0 ? decisions : [];
+  return [...clusters, ...deletedClusters, ...followed].some(isHere) || (named.size > 0 && ref.namespace === home);
 }
 
 function appsByPlace(source: Source, objects: readonly SourceObject[]): Map<string, App> {
@@ -160,13 +163,15 @@ function specOf(object: SourceObject): unknown {
   return (object as { readonly spec?: unknown }).spec;
 }
 
-function plannedApp({ source, before, after, verdicts }: EditedApp, worldBefore: World, worldAfter: World): PlannedApp {
+function plannedApp(edited: EditedApp, worldBefore: World, worldAfter: World, known: KnownInside): PlannedApp {
+  const { source, before, after, verdicts } = edited;
   const { namespace = "", name = "" } = (after ?? before)?.ref ?? {};
   const head = { kind: source.resource.kind, namespace, name, total: worldAfter.namespaces.length };
   const refusals = verdicts.flatMap(({ problems }) => problems.map(formatProblem));
   const problems = refusals.length > 0 ? refusals : (after?.problems ?? []);
   const warnings = verdicts.flatMap((each) => each.warnings);
-  if (problems.length > 0) return { ...head, problems, moves: [], clusterMoves: [], clusterTotal: 0, notes: warnings };
+  if (problems.length > 0)
+    return { ...head, problems, moves: [], clusterMoves: [], clusterTotal: 0, ...insideFields(), notes: warnings };
   const routes = routesOf(before, after, verdicts);
   const moves =
     routes === undefined
@@ -175,48 +180,15 @@ function plannedApp({ source, before, after, verdicts }: EditedApp, worldBefore:
           { route: routes.before, namespaces: worldBefore.namespaces },
           { route: routes.after, namespaces: worldAfter.namespaces },
         );
-  const clusters = clusterMovesOf({ before, after, verdicts }, worldBefore, worldAfter);
-  const planned = { ...head, problems, moves, clusterMoves: clusters.moves, clusterTotal: clusters.total };
+  const clusters = clusterPlan({ ...edited, readsLabels: source.readsNamespaceLabels }, worldBefore, worldAfter, known);
+  const abroad = { clusterMoves: clusters.moves, clusterTotal: clusters.total, ...insideFields(clusters.inside) };
+  const planned = { ...head, problems, moves, ...abroad };
   const missing = missingDecisionNotes(after, chosenIn(worldAfter, namespace));
   return { ...planned, notes: [...warnings, ...notesOf(before, after, planned), ...clusters.notes, ...missing] };
 }
 
-/** Pods of a new app get clusters when they have a sidecar, so nothing moves by the edit. */
-function clusterMovesOf({ before, after, verdicts }: Omit<EditedApp, "source">, old: World, next: World): ClusterMoves {
-  if (before?.spec === undefined || after?.spec === undefined) return { moves: [], total: 0, notes: [] };
-  const { namespace } = after.ref;
-  const estimates = verdicts.flatMap(({ reroute }) => reroute?.clusterOwners ?? []);
-  const [first, last] = [
-    estimates[0] ?? { before: before.spec.clusterOwners },
-    estimates.at(-1) ?? { after: after.spec.clusterOwners },
-  ];
-  const routesIn = (world: World, ownersOf: ClusterOwners | undefined) =>
-    ownersOf && clusterRoutes(acceptedIn(world.clusters, namespace).accepted, ownersOf, chosenIn(world, namespace));
-  // When an app ends, every pod can write to all clusters.
-  const [had, wanted] = [
-    routesIn(old, before.isEnding ? undefined : first.before),
-    routesIn(next, after.isEnding ? undefined : last.after),
-  ];
-  const owned = before.spec.isPaused ? withShownOwners(had, old.clusters, before.ref) : had;
-  if (!after.spec.isPaused || after.isEnding) return movedClusters(owned ?? [], wanted ?? []);
-  return movedClusters(owned ?? [], pausedClusters(wanted, [{ version: 1, clusters: owned }], after.spec.subsets, true) ?? []);
-}
-
-/** The owners that the manager has written into the status: a pause keeps them, whatever the spec says. */
-function withShownOwners(
-  routes: readonly ClusterRoute[] | undefined,
-  clusters: readonly MeshCluster[],
-  { namespace, name }: App["ref"],
-): readonly ClusterRoute[] | undefined {
-  return routes?.map((route) => {
-    const object = clusters.find(({ metadata }) => metadata.namespace === namespace && metadata.name === route.name);
-    const shown = object?.status?.owners?.find(({ app }) => app === name)?.subset;
-    return shown === undefined ? route : { ...route, owner: subsetOfDisplayName(shown) };
-  });
-}
-
-function chosenIn({ decisions }: World, namespace: string): ChosenClusters {
-  return chosenClusters(decisions.filter(({ metadata }) => metadata.namespace === namespace));
+function insideFields({ moves, total, unknown } = NOTHING_INSIDE) {
+  return { insideMoves: moves, insideTotal: total, insideUnknown: unknown };
 }
 
 /** Undefined: nothing moves by the edit. */

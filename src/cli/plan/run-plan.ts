@@ -2,8 +2,8 @@
 import { z } from "zod";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { PLACEMENT_DECISIONS, type PlacementDecision } from "../../api/placement-decision.ts";
+import { formatProblem, validate } from "../../api/problems.ts";
 import { MESH_CLUSTERS, SHARDING_CONFIGS, VIRTUAL_APPS } from "../../api/resources.ts";
-import { nameList } from "../../base/name-list.ts";
 import { NAMESPACES } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import type { Source, SourceObject } from "../../manager/apps/app.ts";
@@ -11,14 +11,13 @@ import { notInstalled } from "../apps/apps.ts";
 import { listDecisions, listMeshClusters } from "../apps/cluster-states.ts";
 import { type FileObject, isOurs, readObjects, titleOf } from "../apps/read-objects.ts";
 import type { Cluster } from "../frame/cluster.ts";
-import { type Call, failure } from "../frame/command.ts";
+import { type Call, failure, usageError } from "../frame/command.ts";
 import { EXIT, type ExitCode } from "../frame/exit.ts";
 import { namespaceOf } from "../frame/flags.ts";
-import { columns, counted } from "../frame/output.ts";
 import { appliedEdits } from "./applied-edits.ts";
-import type { PlannedCluster } from "./edited-clusters.ts";
-import { type ClusterMove, clusterText } from "./moved-clusters.ts";
 import { type Edits, type PlannedApp, planEdits, type StoredObjects } from "./plan-edits.ts";
+import { planLines } from "./plan-lines.ts";
+import { checkNamed, namedInside, readOwned } from "./read-inside.ts";
 import { managerSources } from "./sources.ts";
 
 const TEXTS = z.record(z.string(), z.string().nullable()).nullish();
@@ -28,38 +27,54 @@ const METADATA = z.object({ labels: TEXTS, annotations: TEXTS });
 const REF = z.object({ name: z.string(), namespace: z.string().optional() });
 const DECISION = z.object({ decisions: z.array(z.object({ clusterProfileRef: REF })) });
 
-/** The most names of namespaces in a line. */
-const MAX_NAMES = 3;
-
 interface PlannedFiles {
   readonly files: readonly string[];
   /** Names of MeshClusters. */
   readonly deletedClusters: readonly string[];
+  /** CLUSTER=FILE with the namespaces of another cluster. */
+  readonly insides: readonly string[];
 }
 
-/** Takes at least one file or cluster. */
+/** Takes at least one file, cluster or namespace of a cluster. */
 export async function runPlan(
-  { files, deletedClusters }: PlannedFiles,
+  { files, deletedClusters, insides }: PlannedFiles,
   { flags, output, readFile, cluster }: Call,
 ): Promise<ExitCode> {
   const objects: FileObject[] = [];
   for (const file of files) objects.push(...objectsIn(file, await readFile(file)));
+  const named = await namedInside(insides, readFile);
   const connected = await cluster();
   const home = namespaceOf(flags, connected.namespace);
-  const inFiles = editsOf(objects, home, deletedClusters.length > 0);
-  const stored = await readStored(connected, inFiles, deletedClusters.length > 0 ? [home] : []);
+  const isElsewhere = deletedClusters.length + insides.length > 0;
+  const inFiles = editsOf(objects, home, isElsewhere);
+  for (const name of deletedClusters) checkDeleted(name, inFiles, home);
+  const objectsBefore = await readStored(connected, inFiles, isElsewhere ? [home] : []);
+  for (const name of named.keys()) checkNamed(name, [...objectsBefore.clusters, ...inFiles.clusters], home);
+  const { owned, unread } = await readOwned(connected, [...objectsBefore.clusters, ...inFiles.clusters]);
+  const stored = { ...objectsBefore, inside: { owned, named, home } };
   const edits = { ...inFiles, deletedClusters: deletedClusters.map((name) => storedCluster(stored, home, name)) };
   const applied = await appliedEdits(connected, stored, edits);
-  const { apps, clusters } = planEdits(stored, applied.edits);
-  const lines = [...clusters.flatMap(clusterLines), ...(apps.length === 0 ? [noAppText(edits)] : apps.flatMap(linesOf))];
-  output.data("Plan", { apps, clusters }, lines);
+  const plan = planEdits(stored, applied.edits);
+  const { apps, clusters } = plan;
+  output.data("Plan", { apps, clusters }, planLines(plan, edits));
   output.hint("computed here, from the objects in the cluster and the rules of this version of ctrlmesh");
+  if (unread !== undefined) output.hint(`the namespaces in other clusters are not known here: ${unread}`);
   for (const each of applied.asInFile) output.hint(`planned as the file has it, since kubectl apply could not be tried: ${each}`);
   if ([...apps, ...clusters].some(({ problems }) => problems.length > 0)) return EXIT.failed;
-  return apps.some(({ moves, clusterMoves }) => moves.length + clusterMoves.length > 0) ? EXIT.findings : EXIT.ok;
+  return apps.some(mayMove) ? EXIT.findings : EXIT.ok;
 }
 
-function storedCluster({ clusters }: StoredObjects, home: string, name: string): MeshCluster {
+function mayMove({ moves, clusterMoves, insideMoves, insideUnknown }: PlannedApp): boolean {
+  return moves.length + clusterMoves.length + insideMoves.length + insideUnknown.length > 0;
+}
+
+/** Whether it is there afterwards depends on what is done first. */
+function checkDeleted(name: string, { clusters }: Pick<Edits, "clusters">, home: string): void {
+  if (clusters.some(({ metadata }) => metadata.namespace === home && metadata.name === name))
+    throw usageError(`--delete-cluster ${name}: a file has this MeshCluster, too: leave out one of them`);
+}
+
+function storedCluster({ clusters }: Pick<StoredObjects, "clusters">, home: string, name: string): MeshCluster {
   const found = clusters.find(({ metadata }) => metadata.namespace === home && metadata.name === name);
   if (found === undefined) throw failure(`there is no MeshCluster ${name} in namespace ${home}`);
   return found;
@@ -72,11 +87,11 @@ function objectsIn(file: string, text: string): readonly FileObject[] {
   return objects;
 }
 
-function editsOf(objects: readonly FileObject[], home: string, deletesClusters: boolean): Omit<Edits, "deletedClusters"> {
+function editsOf(objects: readonly FileObject[], home: string, isElsewhere: boolean): Omit<Edits, "deletedClusters"> {
   const ofKind = (kind: string) =>
     objects.filter((object) => isOurs(object) && object.kind === kind).map((object) => inNamespace(object, home));
   const planned = objects.filter((object) => isPlanned(object) || isDecision(object) || isNamespace(object));
-  if (planned.length === 0 && !deletesClusters)
+  if (planned.length === 0 && !isElsewhere)
     throw failure(
       "no file has an app of Controller Mesh, a MeshCluster, a PlacementDecision or a Namespace: is it the right one?",
     );
@@ -102,9 +117,9 @@ function isDecision({ kind, apiVersion }: FileObject): boolean {
 }
 
 function decisionIn(object: FileObject, home: string): PlacementDecision {
-  const { error } = DECISION.safeParse(object);
-  const [issue] = error?.issues ?? [];
-  if (issue !== undefined) throw failure(`${titleOf(object)}: ${issue.path.join(".")}: ${issue.message}`);
+  const checked = validate(DECISION, object);
+  const [problem] = checked.ok ? [] : checked.problems;
+  if (problem !== undefined) throw failure(`${titleOf(object)}: ${formatProblem(problem)}`);
   return inNamespace(object, home) as unknown as PlacementDecision;
 }
 
@@ -130,7 +145,7 @@ async function readStored(
   cluster: Cluster,
   { namespaces, objects, clusters, decisions }: Omit<Edits, "deletedClusters">,
   more: readonly string[],
-): Promise<StoredObjects> {
+): Promise<Omit<StoredObjects, "inside">> {
   const edited: readonly KubeObject[] = [...[...objects.values()].flat(), ...clusters, ...decisions];
   const places = [...new Set([...edited.map(({ metadata }) => metadata.namespace), ...more])];
   const read = async (source: Source): Promise<readonly SourceObject[]> => {
@@ -150,45 +165,4 @@ async function readStored(
     clusters: clustersIn.flat(),
     decisions: decisionsIn.flat(),
   };
-}
-
-function clusterLines({ namespace, name, problems, notes }: PlannedCluster): string[] {
-  const title = `${MESH_CLUSTERS.kind} ${namespace}/${name}`;
-  if (problems.length > 0) return [`${title}: would be refused`, ...problems.map((problem) => `  ${problem}`)];
-  return notes.map((note) => `${title}: would not be accepted: ${note}`);
-}
-
-function noAppText({ clusters, deletedClusters, decisions }: Edits): string {
-  if (decisions.length > 0) return "nothing moves: no app of the namespace follows the PlacementDecision";
-  const isAboutClusters = clusters.length + deletedClusters.length > 0;
-  return `nothing moves: no app ${isAboutClusters ? "of the namespace divides clusters" : "goes by the labels of namespaces"}`;
-}
-
-function linesOf({ kind, namespace, name, problems, moves, total, clusterMoves, clusterTotal, notes }: PlannedApp): string[] {
-  const title = `${kind} ${namespace}/${name}`;
-  if (problems.length > 0) return [`${title}: would be refused`, ...problems.map((problem) => `  ${problem}`)];
-  const moving = moves.reduce((sum, each) => sum + each.namespaces.length, 0);
-  const abroad = new Set(clusterMoves.map(({ cluster }) => cluster)).size;
-  const parts = [
-    ...(moving === 0 ? [] : [`${moving} of ${counted(total, "namespace")} ${moving === 1 ? "moves" : "move"}`]),
-    ...(abroad === 0
-      ? []
-      : [`${abroad} of ${counted(clusterTotal, "cluster")} ${abroad === 1 ? "gets another owner" : "get other owners"}`]),
-  ];
-  const rows = moves.map(({ from, to, namespaces }) => [
-    `${from} -> ${to}`,
-    String(namespaces.length),
-    nameList(namespaces, MAX_NAMES),
-  ]);
-  return [
-    `${title}: ${parts.length === 0 ? "nothing moves" : parts.join(", ")}`,
-    ...columns(rows, "  "),
-    ...columns(clusterRows(clusterMoves), "  "),
-    ...notes.map((note) => `  ${note}`),
-  ];
-}
-
-function clusterRows(moves: readonly ClusterMove[]): string[][] {
-  const byOwners = Map.groupBy(moves, ({ from, to }) => `clusters ${from} -> ${to}`);
-  return [...byOwners].map(([owners, each]) => [owners, String(each.length), nameList(each.map(clusterText), MAX_NAMES)]);
 }

@@ -1,0 +1,121 @@
+// Which namespaces an edit of an app moves inside other clusters. Pure. Invariant: what is not known here is named as not known.
+import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import type { App, AppSpec } from "../../manager/apps/app.ts";
+import type { ChosenClusters } from "../../manager/apps/chosen-clusters.ts";
+import type { NamespaceFacts, RouteSpec } from "../../manager/apps/compile/route-spec.ts";
+import { wholeClusterRoute } from "../../manager/sharding/cluster-owners.ts";
+import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
+import { subsetDisplayName } from "../../mesh/ownership/words.ts";
+import { isDeepEqual } from "../../runtime/merge-patch.ts";
+import type { OwnedPlace } from "../apps/owned-places.ts";
+import { acceptedIn } from "./edited-clusters.ts";
+import { movedInside } from "./moved-inside.ts";
+import type { Move } from "./moved-namespaces.ts";
+import { labelTermsIn, possibleLabels } from "./possible-labels.ts";
+
+/** The namespaces of other clusters, as far as they are known here. */
+export interface KnownInside {
+  /** From the OwnershipSlices. */
+  readonly owned: readonly OwnedPlace[];
+  /** Those that the user has named, by the name of the MeshCluster in the namespace `home`. */
+  readonly named: ReadonlyMap<string, readonly NamespaceFacts[]>;
+  readonly home: string;
+}
+
+export interface InsideMove extends Move {
+  /** Name of the MeshCluster. */
+  readonly cluster: string;
+}
+
+/** What is not known of a cluster. */
+export interface UnknownInside {
+  readonly cluster: string;
+  /** Whether they move depends on their labels. Absent: no namespace of the cluster is known. */
+  readonly namespaces?: readonly string[];
+}
+
+export interface InsideMoves {
+  readonly moves: readonly InsideMove[];
+  /** The number of namespaces that are known. */
+  readonly total: number;
+  readonly unknown: readonly UnknownInside[];
+}
+
+export const NOTHING_INSIDE: InsideMoves = { moves: [], total: 0, unknown: [] };
+
+/** An app before the edit, or after it. */
+export interface InsideSide {
+  readonly app: App;
+  readonly spec: AppSpec;
+  /** The other clusters that it divides. */
+  readonly routes: readonly ClusterRoute[];
+  /** All MeshClusters. */
+  readonly clusters: readonly MeshCluster[];
+  readonly chosen: ChosenClusters;
+}
+
+/** @param readsLabels the rules of the app go by the labels of namespaces */
+export function insidePlan(before: InsideSide, after: InsideSide, known: KnownInside, readsLabels: boolean): InsideMoves {
+  const specs = [before, after].map(({ app }) => app.objects.map(specOf));
+  const possible = possibleLabels(readsLabels ? labelTermsIn(specs) : []);
+  const isSameSpec = isDeepEqual(specs[0], specs[1]);
+  const named = known.home === after.app.ref.namespace ? known.named : new Map<string, readonly NamespaceFacts[]>();
+  const insides = after.routes.flatMap((route): InsideMoves[] => {
+    const { name } = route;
+    const had = before.routes.find((each) => each.name === name);
+    if (had === undefined || (had.upstream === undefined && route.upstream === undefined)) return [];
+    const [old, next] = [routeSpec(before, had), routeSpec(after, route)];
+    if (old === undefined || next === undefined) return []; // a PlacementDecision is missing, so owners stay
+    const of = named.get(name);
+    const published = had.upstream === undefined ? wholeOwners(had, of) : publishedOwners(known.owned, after.app, name);
+    const isDivided = had.upstream !== undefined && route.upstream !== undefined;
+    const isUntouched = isDivided && isSameSpec && of === undefined && isDeepEqual(labelsOf(before, name), labelsOf(after, name));
+    if (isUntouched) return [{ ...NOTHING_INSIDE, total: published.size }];
+    if (published.size === 0) return [{ ...NOTHING_INSIDE, unknown: [{ cluster: name }] }];
+    const labels = new Map(of?.map((each) => [each.name, each.labels]));
+    const { moves, unknown } = movedInside({ before: old, after: next, published, labels, possible });
+    return [
+      {
+        moves: moves.map((move) => ({ cluster: name, ...move })),
+        total: published.size,
+        unknown: unknown.length === 0 ? [] : [{ cluster: name, namespaces: unknown }],
+      },
+    ];
+  });
+  return {
+    moves: insides.flatMap(({ moves }) => moves),
+    total: insides.reduce((sum, { total }) => sum + total, 0),
+    unknown: insides.flatMap(({ unknown }) => unknown),
+  };
+}
+
+function specOf(object: object): unknown {
+  return (object as { readonly spec?: unknown }).spec;
+}
+
+function labelsOf({ clusters, app: { ref } }: InsideSide, name: string): unknown {
+  return clusters.find(({ metadata }) => metadata.namespace === ref.namespace && metadata.name === name)?.metadata.labels;
+}
+
+/** The rules inside the cluster. Undefined: not known. */
+function routeSpec({ app, spec, clusters, chosen }: InsideSide, { name, owner, upstream }: ClusterRoute): RouteSpec | undefined {
+  if (upstream === undefined) return wholeClusterRoute(owner);
+  const facts = acceptedIn(clusters, app.ref.namespace).accepted.find((each) => each.name === name);
+  return facts && spec.clusterRoute?.(facts, owner, chosen);
+}
+
+type Published = Parameters<typeof movedInside>[0]["published"];
+
+function publishedOwners(owned: readonly OwnedPlace[], { ref }: App, name: string): Published {
+  const app = `${ref.namespace}/${ref.name}`;
+  return new Map(
+    owned.flatMap(({ app: of, cluster, namespace, owners = [] }) =>
+      of === app && cluster === name && namespace !== undefined ? [[namespace, owners] as const] : [],
+    ),
+  );
+}
+
+/** Of a cluster that one subset owns, so that no slice names its namespaces. */
+function wholeOwners({ owner }: ClusterRoute, named: readonly NamespaceFacts[] = []): Published {
+  return new Map(named.map(({ name }) => [name, [{ subset: subsetDisplayName(owner) }]]));
+}

@@ -145,8 +145,24 @@ describe("status", () => {
     what helps: docs/reference/status.md#meshcluster
 `);
     expect((await startCli([movingApp(), settled]).run("status")).stdout).toContain("  1 other cluster, each with one owner\n");
-    const divided = { ...meshClusterOf("eu-1", "eu"), status: { namespaces: [{ app: "shop", total: 3 }] } };
-    expect((await startCli([movingApp(), divided]).run("status")).stdout).toContain("  1 other cluster, divided by namespace\n");
+    const divided = { ...meshClusterOf("eu-1", "eu"), status: { namespaces: [{ app: "shop", total: 0 }] } };
+    const counted = (owned: object[]) => ({
+      namespaces: [
+        { app: "shop", total: 3, owned },
+        { app: "other", total: 9 },
+      ],
+    });
+    const eu = {
+      ...divided,
+      status: counted([
+        { subset: "v2", count: 1 },
+        { subset: "default", count: 2 },
+      ]),
+    };
+    const ap = { ...meshClusterOf("ap-1", "ap"), status: counted([{ subset: "v2", count: 3 }]) };
+    expect((await startCli([movingApp(), eu, ap]).run("status")).stdout).toContain(
+      "  2 other clusters, divided by namespace; of 6 namespaces there: v2 4, default 2\n",
+    );
     expect((await startCli([movingApp(), divided, settled]).run("status")).stdout).toContain(
       "  2 other clusters, 1 divided by namespace, the others each with one owner\n",
     );

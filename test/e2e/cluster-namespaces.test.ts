@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { ProxyAgent, request } from "undici";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
-import { MESH_CLUSTERS } from "../../src/api/resources.ts";
+import { MESH_CLUSTERS, OWNERSHIP_SLICES } from "../../src/api/resources.ts";
 import { turnsOf } from "../support/cluster-writer.ts";
 import { ctrlmesh } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
@@ -44,10 +44,23 @@ describeWithKube("the namespaces of another cluster", () => {
     pods.set(name, pod);
     writers.set(name, await startNamespaceWriter(pod, { name: "eu", kube: eu }, NAMESPACES));
   };
-  const divide = (...matches: readonly object[]) => {
+  const appWith = (...matches: readonly object[]): string => {
     const app = parse(demoVirtualApp());
     app.spec.route.subRules[0].match.push(...matches);
-    return mesh.apply(stringify(app));
+    return stringify(app);
+  };
+  const divide = (...matches: readonly object[]) => mesh.apply(appWith(...matches));
+  /** By namespace of the cluster, as the OwnershipSlices say it. */
+  const publishedOwners = async (): Promise<Readonly<Record<string, string>>> => {
+    const { items } = await mesh.client.list(OWNERSHIP_SLICES, { namespace: NAMESPACE });
+    const entries = items.flatMap(({ ownership }) => ownership);
+    return Object.fromEntries(
+      entries.flatMap(({ state, owners = [], insideClusters = [] }) =>
+        insideClusters.flatMap(({ cluster: name, namespaces = [] }) =>
+          namespaces.map((each) => [`${name}/${each}`, `${owners.map(({ subset }) => subset).join()} ${state}`]),
+        ),
+      ),
+    );
   };
   const statusOf = async () => (await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name: "eu" })).status;
   const conditions = async () =>
@@ -159,6 +172,71 @@ describeWithKube("the namespaces of another cluster", () => {
     expect(turnsOf(writesIn(eu, "team-b", sinceMs), SUBSETS)).toEqual({ turns: ["", "v2"], overlaps: [] });
     expect(turnsOf(writesIn(eu, "team-a", sinceMs), SUBSETS).turns).toEqual(["v2"]);
     expect(turnsOf(writesIn(eu, "team-c", sinceMs), SUBSETS).turns).toEqual([""]);
+    await isReady();
+  });
+
+  it("are published with their owners, and again with the next ones when one moves", async () => {
+    await eventually(
+      async () =>
+        expect(await publishedOwners()).toMatchObject({
+          "eu/team-a": "v2 Owned",
+          "eu/team-b": "v2 Owned",
+          "eu/team-c": "default Owned",
+          "eu/kube-system": "default Owned",
+        }),
+      10_000,
+    );
+    const { items } = await mesh.client.list(OWNERSHIP_SLICES, { namespace: NAMESPACE });
+    const atHome = items.flatMap(({ ownership }) => ownership).flatMap(({ namespaces = [] }) => namespaces);
+    expect(atHome.filter((name) => NAMESPACES.includes(name))).toEqual([]);
+  });
+
+  itWithProgram("kubectl", "move as ctrlmesh plan says, which needs no access to the cluster", async () => {
+    /** Plans the edit, applies it, and compares. */
+    const planAndApply = async (matches: readonly object[], flags: readonly string[] = []) => {
+      const before = await publishedOwners();
+      const file = join(folder, "edit.yaml");
+      writeFileSync(file, appWith(...matches));
+      const { code, stdout, stderr } = await ctrlmesh(home.kubeconfig, [
+        ...["plan", "-f", file, "-n", NAMESPACE, "-o", "json"],
+        ...flags,
+      ]);
+      expect([code, stderr]).toEqual([2, expect.any(String)]);
+      const [planned] = JSON.parse(stdout).apps as {
+        insideMoves: { cluster: string; from: string; to: string; namespaces: string[] }[];
+        insideUnknown: { cluster: string; namespaces: string[] }[];
+      }[];
+      const moves = planned?.insideMoves ?? [];
+      const expected = Object.fromEntries(
+        moves.flatMap(({ cluster: name, from, to, namespaces }) =>
+          namespaces.map((each) => {
+            expect(before[`${name}/${each}`]).toBe(`${from} Owned`);
+            return [`${name}/${each}`, `${to} Owned`];
+          }),
+        ),
+      );
+      await mesh.apply(appWith(...matches));
+      const unknown = (planned?.insideUnknown ?? []).flatMap(({ namespaces }) => namespaces);
+      const known = (owners: Readonly<Record<string, string>>) =>
+        Object.fromEntries(Object.entries(owners).filter(([place]) => !unknown.includes(place.slice("eu/".length))));
+      await eventually(async () => expect(known(await publishedOwners())).toEqual(known({ ...before, ...expected })), 30_000);
+      return { moved: expected, unknown };
+    };
+    const canary = { namespaceSelector: { matchLabels: { tier: "canary" } } };
+    expect(await planAndApply([{ clusters: ["eu"], namespaceRegex: "^team-[bc]$" }])).toEqual({
+      moved: { "eu/team-a": "default Owned", "eu/team-c": "v2 Owned" },
+      unknown: [],
+    });
+    const namespaces = join(folder, "namespaces.json");
+    writeFileSync(namespaces, await cluster.namespaceList());
+    const edit = join(folder, "canary.yaml");
+    writeFileSync(edit, appWith({ clusters: ["eu"], ...canary }));
+    const blind = await ctrlmesh(home.kubeconfig, ["plan", "-n", NAMESPACE, "-f", edit]);
+    expect(blind.stdout).toContain("depends on their labels, which are not known here");
+    expect(await planAndApply([{ clusters: ["eu"], ...canary }], ["--inside", `eu=${namespaces}`])).toEqual({
+      moved: { "eu/team-a": "v2 Owned", "eu/team-c": "default Owned" },
+      unknown: [],
+    });
     await isReady();
   });
 

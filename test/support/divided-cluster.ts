@@ -60,6 +60,12 @@ export function createDividedCluster(name: string, kube: Kube, server: Pick<Kube
       const { status } = await admin.send("PATCH", `/api/v1/namespaces/${namespace}`, { metadata: { labels } }, headers);
       if (status !== 200) throw new Error(`labelling ${namespace}: ${status}`);
     },
+    /** As `kubectl get namespaces -o json` prints them. */
+    async namespaceList(): Promise<string> {
+      const { body } = await admin.get("/api/v1/namespaces");
+      const { items, ...list } = JSON.parse(body.toString());
+      return JSON.stringify({ ...list, items: items.map((item: object) => ({ apiVersion: "v1", kind: "Namespace", ...item })) });
+    },
     /** Creates the MeshCluster, and with Terminate the Secret with the manager's access. */
     async join(mesh: Mesh, drainSeconds: number, interception: "Terminate" | "Tunnel" = "Terminate"): Promise<void> {
       const metadata = { namespace: mesh.appNamespace, name };

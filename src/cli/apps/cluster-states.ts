@@ -4,6 +4,7 @@ import { type Condition, conditionsSchema } from "../../api/conditions.ts";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { PLACEMENT_DECISIONS, type PlacementDecision } from "../../api/placement-decision.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
+import { nameList } from "../../base/name-list.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { counted, shellLine } from "../frame/output.ts";
 import { orNothing } from "../frame/read-answer.ts";
@@ -13,10 +14,22 @@ import { readFields } from "./read-status.ts";
 /** Another version may have written the status. */
 const STATUS = {
   owners: z.array(z.looseObject({ app: z.string(), subset: z.string() })),
-  namespaces: z.array(z.looseObject({ app: z.string() })),
+  namespaces: z.array(
+    z.looseObject({
+      app: z.string(),
+      total: z.number().optional(),
+      owned: z.array(z.looseObject({ subset: z.string(), count: z.number() })).optional(),
+    }),
+  ),
   waitingOn: z.array(z.string()),
   conditions: conditionsSchema,
 };
+
+interface DividedNamespaces {
+  readonly app: string;
+  readonly total?: number | undefined;
+  readonly owned?: readonly { readonly subset: string; readonly count: number }[] | undefined;
+}
 
 export interface ClusterState {
   readonly namespace: string;
@@ -24,13 +37,16 @@ export interface ClusterState {
   /** The owner in each app; while the cluster moves, the next one. */
   readonly owners: readonly { readonly app: string; readonly subset: string }[];
   /** How each app divides the cluster's namespaces, if it does. */
-  readonly namespaces: readonly { readonly app: string }[];
+  readonly namespaces: readonly DividedNamespaces[];
   /** Pods that may still write there though they do not own it. */
   readonly waitingOn: readonly string[];
   readonly conditions: readonly Condition[];
   /** The fields of the status that cannot be read. */
   readonly unread: readonly string[];
 }
+
+/** The most subsets in a line. */
+const MAX_SUBSETS = 5;
 
 /** None in a cluster that does not serve MeshClusters. */
 export async function listMeshClusters(cluster: Cluster, namespace: string | undefined): Promise<readonly MeshCluster[]> {
@@ -68,7 +84,7 @@ export function clusterLines(app: string, own: readonly ClusterState[], nowMs: n
     conditionLines(state, nowMs).map((line) => `    ${state.name}${ownedText(ownerIn(state, app))}: ${line}`),
   );
   return [
-    `  ${counted(own.length, "other cluster")}, ${waiting.length === 0 ? settledText(own) : `${waiting.length} with a problem:`}`,
+    `  ${counted(own.length, "other cluster")}, ${waiting.length === 0 ? settledText(own) : `${waiting.length} with a problem`}${countsText(app, own)}${waiting.length === 0 ? "" : ":"}`,
     ...lines,
     ...(lines.length === 0 ? [] : ["    what helps: docs/reference/status.md#meshcluster"]),
   ];
@@ -83,6 +99,20 @@ function settledText(own: readonly ClusterState[]): string {
   const divided = own.filter(({ namespaces }) => namespaces.length > 0).length;
   if (divided === 0) return "each with one owner";
   return divided === own.length ? "divided by namespace" : `${divided} divided by namespace, the others each with one owner`;
+}
+
+/** How many namespaces of these clusters each subset owns, those with the most first. */
+function countsText(app: string, own: readonly ClusterState[]): string {
+  const divided = own.flatMap(({ namespaces }) => namespaces.filter((each) => each.app === app));
+  const total = divided.reduce((sum, { total: count = 0 }) => sum + count, 0);
+  if (total === 0) return "";
+  const bySubset = Map.groupBy(
+    divided.flatMap(({ owned = [] }) => owned),
+    ({ subset }) => subset,
+  );
+  const counts = [...bySubset].map(([subset, each]) => ({ subset, count: each.reduce((sum, { count }) => sum + count, 0) }));
+  const texts = counts.sort((a, b) => b.count - a.count).map(({ subset, count }) => `${subset} ${count}`);
+  return `; of ${counted(total, "namespace")} there: ${nameList(texts, MAX_SUBSETS)}`;
 }
 
 function ownedText(owner: string | undefined): string {

@@ -17,7 +17,7 @@ Runs Controller Mesh on this machine, without a cluster. Judged by the API serve
   sharding  a StatefulSet that shards itself, and is scaled while it writes
   traffic   an operator deletes too much, and a breaker stops it
   webhooks  whichever pod the API server calls, the webhook of the namespace's owner answers
-  clusters  an operator works on two other clusters, and each has one writer
+  clusters  an operator works on three other clusters: each, or each namespace of it, has one writer
   --keep    open the dashboard, and stay up after the summary, to look around with kubectl, until Ctrl-C
   --help    print this
 `;

@@ -29,6 +29,7 @@ const EXAMPLES: readonly (readonly [line: string, cli: ReturnType<typeof startCl
   ["diff shop-1", cliWithOldSidecar()],
   ["plan -f edit.yaml", cliWithEdit()],
   ["plan -f edit.yaml --delete-cluster ap-1", cliWithClusters()],
+  ["plan -f edit.yaml", cliWithNamespacesAbroad()],
 ];
 
 it("shows what the commands print", async () => {
@@ -92,6 +93,25 @@ function cliWithEdit() {
   const stored = { ...dividedBy("^canary-"), status: { subsets: [{ name: "default", namespaces: 3, readyPods: 2, pods: 2 }] } };
   const cli = startCli([...namespaces, stored as unknown as FakeObject]);
   cli.files.set("edit.yaml", JSON.stringify(dividedBy("^(canary-|team-[ab])")));
+  return cli;
+}
+
+/** An edit that gives the namespaces of another tier inside a cluster to the subset v2. */
+function cliWithNamespacesAbroad() {
+  const dividedBy = (tier: string) => {
+    const match = { clusters: ["eu-1"], namespaceSelector: { matchLabels: { tier } } };
+    return sampleVirtualApp({ route: { subRules: [{ name: "canary-eu", match: [match] }] } });
+  };
+  const entry = (name: string, ...namespaces: string[]) => ({
+    state: "Owned",
+    owners: [{ subset: name }],
+    since: "2026-01-01T00:00:00Z",
+    insideClusters: [{ cluster: "eu-1", namespaces }],
+  });
+  const cluster = meshClusterOf("eu-1", "eu", { interception: "Terminate", terminate: { kubeconfigSecret: "eu-1" } });
+  const slice = movingSlice({ ownership: [entry("v2", "team-a"), entry("default", "team-b", "team-c")] });
+  const cli = startCli([cluster, slice, dividedBy("canary") as unknown as FakeObject]);
+  cli.files.set("edit.yaml", JSON.stringify(dividedBy("next")));
   return cli;
 }
 

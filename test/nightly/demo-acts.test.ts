@@ -84,7 +84,7 @@ test("the act of the webhooks shows that the owner's pod answers, whichever pod 
   expect(leftovers()).toEqual([]);
 });
 
-test("the act of the clusters shows that each of two clusters has one writer, also while one moves", {
+test("the act of the clusters shows that each cluster, and each namespace inside one, has one writer, also while it moves", {
   timeout: 2 * DEMO_BUDGET_MS,
 }, async () => {
   const { output, ended, leftovers } = start("clusters");
@@ -95,7 +95,11 @@ test("the act of the clusters shows that each of two clusters has one writer, al
     /^ +us +eu +v2 +True +no pod of another subset can write/m,
     /^ +eu +\d+ +v2$/m,
     /^ +us +\d+ +default, then v2$/m,
-    /^ +writes to a cluster while another subset wrote there: 0$/m,
+    /^ +403: ctrlmesh: .* namespace "team-b" belongs to subset "v2"/m,
+    /^ +ap +default \d+, v2 2 +True/m,
+    /^ +ap\/team-a +\d+ +v2$/m,
+    /^ +ap\/team-b +\d+ +default, then v2$/m,
+    /^ +writes while another subset wrote there: 0$/m,
   ]) {
     expect(output.stdout).toMatch(line);
   }

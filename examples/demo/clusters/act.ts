@@ -1,8 +1,11 @@
-// The fifth act: an operator works on two other clusters. All its pods have the same credentials, and each cluster has one writer.
+// The fifth act: an operator works on other clusters. All its pods have the same credentials, and each cluster, or each namespace of it, has
+// one writer.
+import type { MeshClusterStatus } from "../../../src/api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../../src/api/resources.ts";
 import type { Act } from "../act.ts";
 import { readApp } from "../divide/app.ts";
 import type { World } from "../world.ts";
+import { divideNamespaces } from "./inside.ts";
 import { addClusters, moveCluster, openClusters, sumUp, writeEverywhere } from "./steps.ts";
 import { type Facts, factLines } from "./view.ts";
 
@@ -28,6 +31,7 @@ export function readClustersAct(): Act<Facts> {
       (stage) => addClusters(stage, others),
       (stage) => writeEverywhere(stage, others),
       (stage) => moveCluster(stage, others),
+      (stage) => divideNamespaces(stage, others),
     ],
     sumUp: (stage) => sumUp(stage, others),
     resource: "meshclusters",
@@ -41,10 +45,16 @@ async function lookAt({ client, setting }: World): Promise<Facts> {
     return {
       name: metadata.name ?? "",
       region: metadata.labels?.region ?? "",
-      owner: status?.owners?.[0]?.subset ?? "",
+      owner: status?.owners?.[0]?.subset ?? ownersInside(status),
       ready: ready?.status ?? "Unknown",
       message: ready?.message ?? "",
     };
   });
   return { clusters: rows };
+}
+
+/** How many namespaces of the cluster each subset owns. */
+function ownersInside(status: MeshClusterStatus | undefined): string {
+  const owned = status?.namespaces?.[0]?.owned ?? [];
+  return owned.map(({ subset, count }) => `${subset} ${count}`).join(", ");
 }

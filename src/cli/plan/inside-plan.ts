@@ -2,14 +2,14 @@
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import type { App, AppSpec } from "../../manager/apps/app.ts";
 import type { ChosenClusters } from "../../manager/apps/chosen-clusters.ts";
+import { compileNow } from "../../manager/apps/compile/compile-now.ts";
 import type { NamespaceFacts, RouteSpec } from "../../manager/apps/compile/route-spec.ts";
 import { wholeClusterRoute } from "../../manager/sharding/cluster-owners.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
-import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 import { isDeepEqual } from "../../runtime/merge-patch.ts";
 import type { OwnedPlace } from "../apps/owned-places.ts";
 import { acceptedIn } from "./edited-clusters.ts";
-import { movedInside } from "./moved-inside.ts";
+import { movedInside, ownersOf } from "./moved-inside.ts";
 import type { Move } from "./moved-namespaces.ts";
 import { labelTermsIn, possibleLabels } from "./possible-labels.ts";
 
@@ -67,7 +67,8 @@ export function insidePlan(before: InsideSide, after: InsideSide, known: KnownIn
     const [old, next] = [routeSpec(before, had), routeSpec(after, route)];
     if (old === undefined || next === undefined) return []; // a PlacementDecision is missing, so owners stay
     const of = named.get(name);
-    const published = had.upstream === undefined ? wholeOwners(had, of) : publishedOwners(known.owned, after.app, name);
+    const told = publishedOwners(known.owned, after.app, name);
+    const published = told.size > 0 ? told : ownersBy(old, of ?? []);
     const isDivided = had.upstream !== undefined && route.upstream !== undefined;
     const isUntouched = isDivided && isSameSpec && of === undefined && isDeepEqual(labelsOf(before, name), labelsOf(after, name));
     if (isUntouched) return [{ ...NOTHING_INSIDE, total: published.size }];
@@ -115,7 +116,8 @@ function publishedOwners(owned: readonly OwnedPlace[], { ref }: App, name: strin
   );
 }
 
-/** Of a cluster that one subset owns, so that no slice names its namespaces. */
-function wholeOwners({ owner }: ClusterRoute, named: readonly NamespaceFacts[] = []): Published {
-  return new Map(named.map(({ name }) => [name, [{ subset: subsetDisplayName(owner) }]]));
+/** What the manager would publish if these were the namespaces. */
+function ownersBy(route: RouteSpec, namespaces: readonly NamespaceFacts[]): Published {
+  const table = compileNow(route, namespaces);
+  return new Map(namespaces.map(({ name }) => [name, ownersOf(table, name)]));
 }

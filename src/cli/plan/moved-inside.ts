@@ -68,7 +68,8 @@ function note(outcomes: Map<string, Owners | undefined>, owners: Owners | undefi
   outcomes.set(JSON.stringify(owners) ?? "", owners);
 }
 
-function ownersOf(table: RouteTable, namespace: string): ShownOwners {
+/** As OwnershipSlices have them. */
+export function ownersOf(table: RouteTable, namespace: string): ShownOwners {
   return shownOwners(ownersIn(table, namespace));
 }
 

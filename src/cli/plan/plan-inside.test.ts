@@ -167,6 +167,14 @@ describe("plan inside clusters goes on, and says so,", () => {
     expect(stdout).toContain("to plan these: kubectl get namespaces -o yaml in that cluster, and --inside eu-1=FILE\n");
   });
 
+  it("by the stored rules, if the user names the namespaces and no slice does", async () => {
+    const { code, stdout } = await plan(edit, [EU, CANARY], "--inside", "eu-1=eu.yaml");
+    expect([code, stdout]).toEqual([
+      EXIT.findings,
+      "VirtualApp ops/shop: 1 of 2 namespaces in other clusters moves\n  in eu-1: default -> v2  1  team-b\n",
+    ]);
+  });
+
   it("with slices that another program has written", async () => {
     const odd = { state: "Odd", insideClusters: "x" };
     const { stdout } = await plan(edit, [EU, slice(odd, { ...owned("default", "eu-1", "team-a"), insideClusters: [5] }), CANARY]);

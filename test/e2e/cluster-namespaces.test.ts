@@ -65,6 +65,13 @@ describeWithKube("the namespaces of another cluster", () => {
   const statusOf = async () => (await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name: "eu" })).status;
   const conditions = async () =>
     Object.fromEntries(((await statusOf())?.conditions ?? []).map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+  /** Since when the slices name the owner of a namespace of the cluster. */
+  const sinceOf = async (namespace: string): Promise<string | undefined> => {
+    const { items } = await mesh.client.list(OWNERSHIP_SLICES, { namespace: NAMESPACE });
+    const entries = items.flatMap(({ ownership }) => ownership);
+    return entries.find(({ insideClusters = [] }) => insideClusters.some(({ namespaces = [] }) => namespaces.includes(namespace)))
+      ?.since;
+  };
   const isReady = () => eventually(async () => expect((await conditions()).Ready).toMatch(/^True /), 30_000);
   const namesSeenBy = async (name: string, path: string): Promise<string[]> => {
     const { proxyUrl: url, proxyCaPem: caPem } = podOf(name);
@@ -247,6 +254,7 @@ describeWithKube("the namespaces of another cluster", () => {
     const create = () =>
       probe.send("POST", `${BASE}/api/v1/namespaces/team-new/configmaps`, { metadata: { generateName: "c-" } });
     await eventually(async () => expect((await create()).status).toBe(201), 10_000);
+    const since = await sinceOf("team-a");
     await mesh.killManager();
     const sinceMs = Date.now();
     await cluster.labelNamespace("team-c", { tier: "canary" });
@@ -256,6 +264,12 @@ describeWithKube("the namespaces of another cluster", () => {
     await mesh.startManager();
     await eventually(() => expect(last("canary-0")).toMatchObject({ "team-c": "200" }), { withinMs: 60_000 });
     expect(turnsOf(writesIn(eu, "team-c", sinceMs), SUBSETS)).toEqual({ turns: ["", "v2"], overlaps: [] });
+    await eventually(async () => expect(await publishedOwners()).toMatchObject({ "eu/team-c": "v2 Owned" }), 60_000);
+    expect([since, since]).toEqual([expect.any(String), await sinceOf("team-a")]); // a new leader begins with what is published
+    const deletions = home
+      .audit()
+      .filter(({ verb, objectRef }) => verb === "delete" && objectRef?.resource === "ownershipslices");
+    expect(deletions).toEqual([]);
     await cluster.labelNamespace("team-c", { tier: null });
     await eventually(() => expect(last("foo-0")).toMatchObject({ "team-c": "200" }), { withinMs: 60_000 });
     await probe.close();

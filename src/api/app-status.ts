@@ -93,7 +93,9 @@ const restartSchema = z.object({
 
 const subsetStatusSchema = z.object({
   name: subsetSchema.describe("Name of the subset; `default` for the pods that match no subset of the spec."),
-  namespaces: countSchema.describe("Number of namespaces that the subset owns."),
+  namespaces: countSchema.describe(
+    "Number of namespaces that the subset owns, also in other clusters whose requests the sidecars serve.",
+  ),
   readyPods: countSchema.describe("Number of the subset's ready pods."),
   pods: optional(countSchema).describe("Number of the subset's pods."),
   lock: optional(nameSchema).describe("Name of the subset's leader-election lock; absent if the app has none."),
@@ -127,12 +129,16 @@ export const appStatusSchema = z.object({
   ).describe("The proxies of the app."),
   namespaces: optional(
     z.object({
-      total: countSchema.describe("Namespaces within the limits of the app."),
+      total: countSchema.describe(
+        "Namespaces within the limits of the app, also in other clusters whose requests the sidecars serve.",
+      ),
       moving: countSchema.describe("Namespaces that change their owner."),
       held: countSchema.describe(
         "Namespaces whose requests wait in a proxy until the owner is known; the maximum of all proxies.",
       ),
-      kept: optional(countSchema).describe("Namespaces that a pause keeps with another owner than the rules demand."),
+      kept: optional(countSchema).describe(
+        "Namespaces that a pause keeps with another owner than the rules demand, also in other clusters.",
+      ),
       frozen: optional(countSchema).describe("Namespaces in which no pod may write, since the spec has frozen them."),
       gaps: optional(countSchema).describe(
         "Namespaces in which a sharded resource is in no shard of the family: nobody may write it there.",

@@ -80,6 +80,17 @@ describe("a root", () => {
     ]);
   });
 
+  it("has clusters of which it divides the namespaces", () => {
+    expect(rootProblems({ clustersBy: "Namespace" })).toEqual([
+      "spec.root.clustersBy: Namespace needs clusterSelector or clustersFrom beside it: they say which other clusters the shards divide",
+    ]);
+    expect(rootProblems({ clustersBy: "Namespaces" })).toHaveLength(1);
+    for (const fields of [{}, { clustersFrom: { placementDecision: "here" } }, { clusterSelector: {} }]) {
+      const clustersBy = Object.keys(fields).length === 0 ? "Cluster" : "Namespace";
+      expect(rootProblems({ clustersBy, ...fields })).toEqual([]);
+    }
+  });
+
   it("has a canary that selects namespaces", () => {
     expect(rootProblems({ canary: { replicas: 1 } })).toEqual([
       "spec.root.canary: selects no namespaces: set inNamespaces, inShardHash or percent",

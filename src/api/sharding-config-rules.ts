@@ -28,6 +28,15 @@ export const canaryCel: CelRule = {
   message: NO_NAMESPACES,
 };
 
+const NEEDS_CLUSTERS =
+  "Namespace needs clusterSelector or clustersFrom beside it: they say which other clusters the shards divide";
+
+export const clustersByCel: CelRule = {
+  rule: '!has(self.clustersBy) || self.clustersBy != "Namespace" || has(self.clusterSelector) || has(self.clustersFrom)',
+  message: NEEDS_CLUSTERS,
+  fieldPath: ".clustersBy",
+};
+
 const lockIn = (spec: string) => `${spec}.?controller.?leaderElectionName.orValue("")`;
 
 export const specCel: readonly CelRule[] = [
@@ -71,6 +80,7 @@ export function* specRules(spec: unknown): Iterable<Finding> {
   for (const list of LIMIT_LISTS) yield* uniqueResources(limitsOf(spec, list));
   yield* resourceNamesRule(spec);
   yield* canaryRule(spec);
+  yield* clustersByRule(spec);
   yield* hashedShardsRule(spec);
   yield* rootLockLength(spec);
   if (fieldAt(spec, "root") !== undefined) yield* roomForChildren(spec);
@@ -155,6 +165,12 @@ function* canaryRule(spec: unknown): Iterable<Finding> {
   // unknown.
   if (!isObject(canary) || Object.keys(canary).some((name) => name !== "replicas")) return;
   yield { path: ["root", "canary"], message: NO_NAMESPACES };
+}
+
+function* clustersByRule(spec: unknown): Iterable<Finding> {
+  const { clustersBy, clusterSelector, clustersFrom } = fieldsOf(fieldAt(spec, "root"));
+  if (clustersBy !== "Namespace" || clusterSelector !== undefined || clustersFrom !== undefined) return;
+  yield { path: ["root", "clustersBy"], message: NEEDS_CLUSTERS };
 }
 
 function* hashedShardsRule(spec: unknown): Iterable<Finding> {

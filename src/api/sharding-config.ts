@@ -13,7 +13,7 @@ import { appMetadataSchema, frozenSchema, guardSchema, onLossSchema, pausedSchem
 import { type ValidationResult, validate } from "./problems.ts";
 import { resourceMatchSchema } from "./resource-match.ts";
 import { withRules } from "./rule.ts";
-import { canaryCel, configCel, configRules, selectorCel, specCel, specRules } from "./sharding-config-rules.ts";
+import { canaryCel, clustersByCel, configCel, configRules, selectorCel, specCel, specRules } from "./sharding-config-rules.ts";
 import { MAX_NORMAL_SHARDS, MAX_PREFIX_LENGTH } from "./sharding-keys.ts";
 import { shardingStatusSchema } from "./sharding-status.ts";
 
@@ -92,52 +92,59 @@ const rolloutSchema = z.strictObject({
   paused: optional(z.boolean()).meta({ default: false }).describe("If true, no further pod is restarted. The default is false."),
 });
 
-const rootSchema = z.strictObject({
-  prefix: z
-    .string()
-    .min(1)
-    .max(MAX_PREFIX_LENGTH)
-    .regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*-?$/, {
-      error:
-        'must consist of lower-case letters, digits and "-" without "---", and begin with a letter or digit: the shards are named PREFIX-0-canary and PREFIX-1-normal',
-    })
-    .describe("Beginning of the names of the shards: PREFIX-0-canary, PREFIX-1-normal, PREFIX-2-normal and so on."),
-  targetStatefulSet: dnsSubdomainSchema
-    .max(MAX_STATEFUL_SET_NAME)
-    .describe("Name of the operator's StatefulSet, in the namespace of this object."),
-  disable: optional(z.boolean()).describe(
-    "If true, the shards are removed as if this object were deleted. The object itself stays.",
-  ),
-  canary: optional(canarySchema).describe("The canary shard. By default there is none."),
-  auto: optional(autoSchema)
-    .meta({ default: {} })
-    .describe("Number and size of the normal shards. By default each pod that is not the canary's is a shard."),
-  rollout: optional(rolloutSchema).describe(
-    "How a new version of the StatefulSet is rolled out, shard by shard. The StatefulSet needs the label ctrlmesh.kusionstack.io/rolling and the update strategy OnDelete.",
-  ),
-  placement: optional(z.enum(["Legacy", "Balanced"]))
-    .meta({ default: "Legacy" })
-    .describe(
-      "How the normal shards divide the namespaces that the canary shard does not own. Legacy (the default): by 32 hashes of their names, as KusionStack does. Balanced: each shard gets about the same number of namespaces, and a change of the number of shards moves as few as possible.",
+const rootSchema = z
+  .strictObject({
+    prefix: z
+      .string()
+      .min(1)
+      .max(MAX_PREFIX_LENGTH)
+      .regex(/^[a-z0-9]+(-{1,2}[a-z0-9]+)*-?$/, {
+        error:
+          'must consist of lower-case letters, digits and "-" without "---", and begin with a letter or digit: the shards are named PREFIX-0-canary and PREFIX-1-normal',
+      })
+      .describe("Beginning of the names of the shards: PREFIX-0-canary, PREFIX-1-normal, PREFIX-2-normal and so on."),
+    targetStatefulSet: dnsSubdomainSchema
+      .max(MAX_STATEFUL_SET_NAME)
+      .describe("Name of the operator's StatefulSet, in the namespace of this object."),
+    disable: optional(z.boolean()).describe(
+      "If true, the shards are removed as if this object were deleted. The object itself stays.",
     ),
-  maxMovingPercent: optional(int(1, 100)).describe(
-    "Limit of moves, in percent of all namespaces at home: an edit, or a new number of shards, that would move more waits. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit.",
-  ),
-  clusterScoped: optional(z.enum(["Home", "ByName"]))
-    .meta({ default: "Home" })
-    .describe(
-      "Owners of the cluster-scoped objects of the named resources, other than namespaces. Home (the default): the first normal shard owns all of them. ByName: the shards divide them by the hash of their names, from 0 to 31, as they divide namespaces.",
+    canary: optional(canarySchema).describe("The canary shard. By default there is none."),
+    auto: optional(autoSchema)
+      .meta({ default: {} })
+      .describe("Number and size of the normal shards. By default each pod that is not the canary's is a shard."),
+    rollout: optional(rolloutSchema).describe(
+      "How a new version of the StatefulSet is rolled out, shard by shard. The StatefulSet needs the label ctrlmesh.kusionstack.io/rolling and the update strategy OnDelete.",
     ),
-  clusterSelector: optional(labelSelectorSchema).describe(
-    "Other clusters that the normal shards divide: the MeshClusters of the namespace with these labels. Each shard owns about the same number of whole clusters. An empty selector selects all. By default none is divided, or with clustersFrom all.",
-  ),
-  clustersFrom: optional(clustersFromSchema).describe(
-    "Other clusters that the normal shards divide: those that a PlacementDecision names. With clusterSelector, only those of them that it selects. Selected clusters that the PlacementDecision does not name belong to no shard: no pod can reach them. While there is no such PlacementDecision, the shards keep the clusters that they have.",
-  ),
-  resourceSelector: nonEmptyList(limitSchema, MAX_LIMITS, "it names the resources that the shards divide").describe(
-    "Resources that the shards divide. Each shard owns its share of the objects that an entry selects.",
-  ),
-});
+    placement: optional(z.enum(["Legacy", "Balanced"]))
+      .meta({ default: "Legacy" })
+      .describe(
+        "How the normal shards divide the namespaces that the canary shard does not own. Legacy (the default): by 32 hashes of their names, as KusionStack does. Balanced: each shard gets about the same number of namespaces, and a change of the number of shards moves as few as possible.",
+      ),
+    maxMovingPercent: optional(int(1, 100)).describe(
+      "Limit of moves, in percent of all namespaces: an edit, or a new number of shards, that would move more waits. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit.",
+    ),
+    clusterScoped: optional(z.enum(["Home", "ByName"]))
+      .meta({ default: "Home" })
+      .describe(
+        "Owners of the cluster-scoped objects of the named resources, other than namespaces. Home (the default): the first normal shard owns all of them. ByName: the shards divide them by the hash of their names, from 0 to 31, as they divide namespaces.",
+      ),
+    clusterSelector: optional(labelSelectorSchema).describe(
+      "Other clusters that the normal shards divide: the MeshClusters of the namespace with these labels. Each shard owns about the same number of whole clusters. An empty selector selects all. By default none is divided, or with clustersFrom all.",
+    ),
+    clustersFrom: optional(clustersFromSchema).describe(
+      "Other clusters that the normal shards divide: those that a PlacementDecision names. With clusterSelector, only those of them that it selects. Selected clusters that the PlacementDecision does not name belong to no shard: no pod can reach them. While there is no such PlacementDecision, the shards keep the clusters that they have.",
+    ),
+    clustersBy: optional(z.enum(["Cluster", "Namespace"]))
+      .meta({ default: "Cluster" })
+      .describe(
+        "How the normal shards divide the other clusters. Cluster (the default): each cluster belongs to one shard. Namespace: inside each cluster whose MeshCluster has interception Terminate, the shards, with the canary, divide the namespaces as at home. The other clusters are divided as with Cluster. Needs clusterSelector or clustersFrom.",
+      ),
+    resourceSelector: nonEmptyList(limitSchema, MAX_LIMITS, "it names the resources that the shards divide").describe(
+      "Resources that the shards divide. Each shard owns its share of the objects that an entry selects.",
+    ),
+  })
+  .meta(celRules(clustersByCel));
 
 const shardingConfigSpecSchema = withRules(
   z

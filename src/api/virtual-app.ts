@@ -77,7 +77,7 @@ const routeSchema = z.strictObject({
   onLoss: onLossSchema("subset").meta({ default: "Restart" }),
   paused: pausedSchema.meta({ default: false }),
   maxMovingPercent: optional(int(1, 100)).describe(
-    "An edit that would move more than this share of all namespaces at home waits, in percent. Until it is confirmed, every namespace at home keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit. The first division of a running operator is no move.",
+    "An edit that would move more than this share of all namespaces waits, in percent. Namespaces inside other clusters count too. Until it is confirmed, every namespace keeps its present owner, as with paused. The condition Converged says how to confirm it. The default is no limit. The first division of a running operator is no move.",
   ),
   guard: guardSchema("subset").meta({ default: "Enforce" }),
   frozen: frozenSchema,

@@ -261,7 +261,7 @@ function createControllers(
   const configurations =
     mesh && entries ? [addWebhookConfigurationController({ ...base, ...entries, identity: mesh.identity })] : [];
   const others = [
-    addPlacementController({ ...base, pods }),
+    addPlacementController({ ...base, pods, plans }),
     addShardsController(base),
     addRolloutController({ ...base, pods, events, evictor }),
     addLabelsController({ ...base, families, states: labels, perSecond: config.labelsPerSecond }),

@@ -1,15 +1,20 @@
 // The desired tables of an app inside other clusters, each compiled from the namespaces of its cluster. Invariant: whatever happens to
-// one cluster delays and fails nothing else: a table that is not there in time is left out, and the plan keeps the newest one.
+// one cluster delays and fails nothing else: a table that is not there in time is left out, and the plan keeps the newest one. While the
+// manager cannot read the namespaces of a cluster, rules that need only their names follow those that pods have.
 import { sleep } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import { remember } from "../../base/remember.ts";
 import type { KubeObject } from "../../kube/types.ts";
+import type { TableByNames } from "../../mesh/handover/plan-cluster-tables.ts";
 import type { ClusterTables } from "../../mesh/ownership/snapshot.ts";
-import type { RouteTable } from "../../mesh/ownership/table.ts";
+import { namespacesOf, type RouteTable } from "../../mesh/ownership/table.ts";
 import { formatRequest, type Request } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import type { AcceptedCluster } from "../apps/accept-clusters.ts";
 import type { App } from "../apps/app.ts";
 import { type ChosenClusters, NONE_CHOSEN } from "../apps/chosen-clusters.ts";
+import { compileNow } from "../apps/compile/compile-now.ts";
+import type { RouteSpec } from "../apps/compile/route-spec.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
 import { createRoutes, type Routes, type RoutesOptions } from "../apps/routes.ts";
 import type { WatchedClusters } from "../cluster-namespaces/watched-clusters.ts";
@@ -99,6 +104,21 @@ export function createClusterTables(options: ClusterTablesOptions) {
   }
 
   return {
+    /**
+     * The owners of namespaces that pods have in a cluster which the manager does not watch, so that a removed shard leaves its
+     * namespaces there, too. Undefined if the rules need more than names. The spec must have been read back.
+     */
+    byNames(app: App): TableByNames | undefined {
+      const { spec, ref } = app;
+      if (options.source.readsNamespaceLabels || spec?.clusterRoute === undefined) return undefined;
+      return ({ name, owner }, inForce) => {
+        const cluster = clusters.of(ref.namespace).accepted.find((each) => each.name === name);
+        const isWatched = watched.storeOf({ namespace: ref.namespace, name }) !== undefined;
+        const chosen = clusters.decisions.of(ref.namespace) ?? NONE_CHOSEN;
+        const route = isWatched ? undefined : cluster && spec.clusterRoute?.(cluster, owner, chosen);
+        return route && tableOfNames(inForce)(route);
+      };
+    },
     /** By the names of the clusters whose namespaces are known; undefined if the app divides none. */
     async tablesOf(app: App, signal: AbortSignal): Promise<ClusterTables | undefined> {
       const { accepted } = clusters.of(app.ref.namespace);
@@ -127,3 +147,12 @@ export function createClusterTables(options: ClusterTablesOptions) {
     },
   };
 }
+
+const tableOfNames = remember((inForce: RouteTable) =>
+  remember((route: RouteSpec) =>
+    compileNow(
+      route,
+      namespacesOf(inForce).map((name) => ({ name, labels: {} })),
+    ),
+  ),
+);

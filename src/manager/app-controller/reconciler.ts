@@ -140,6 +140,7 @@ export function createAppReconciler(options: AppReconcilerOptions): Reconciler {
             bySpec,
             clusters,
             clusterTables: inside,
+            tableByNames: clusterTables.byNames(app),
             ownersHashes: statuses.previous(app)?.ownersHashes,
             isYoung: youngAt(namespaces, clock.now()),
           });

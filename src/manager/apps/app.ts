@@ -75,13 +75,19 @@ export interface AppSpec extends PlannedSpec {
 export interface AppCounts {
   readonly subsets: NonNullable<AppStatus["subsets"]>;
   readonly desired: RouteTable;
+  /** Part of `subsets`: the namespaces of other clusters. Absent: none. */
+  readonly abroad?: {
+    readonly owned: ReadonlyMap<string, number>;
+    /** The number of clusters whose namespaces are not known. */
+    readonly unknown: number;
+  };
 }
 
 export interface Description {
   readonly fields: object;
   readonly balanced?: {
-    readonly status: "True" | "False";
-    readonly reason: "Even" | "Skewed" | "Joining" | "OneShard" | "EmptyShards" | "PodsWithoutShard";
+    readonly status: "True" | "False" | "Unknown";
+    readonly reason: "Even" | "Skewed" | "Joining" | "OneShard" | "EmptyShards" | "PodsWithoutShard" | "NotKnown";
     readonly message: string;
   };
 }

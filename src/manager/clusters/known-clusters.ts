@@ -25,6 +25,9 @@ export function createKnownClusters(informers: Pick<Informers, "store">, decisio
   };
   return {
     of,
+    get hasSynced() {
+      return store.hasSynced;
+    },
     /**
      * The clusters of an app with the owners that its spec names, without fences. Undefined until the first list, also of the
      * PlacementDecisions if the app's rules name some.

@@ -1,5 +1,5 @@
 // The Balanced map of namespaces to shards: a hash of the name gives one of 1,024 slots, and each slot has a
-// shard. Pure. Invariants: every slot belongs to an active shard. A shard that joins gets its part, within
+// shard. Namespaces of other clusters have slots too, by the hash of both names. Pure. Invariants: every slot belongs to an active shard. A shard that joins gets its part, within
 // one slot. The namespaces of the shards that left move, and of the others only as many as the parts need.
 //
 // Slots without a namespace are spread too, so that the numbers stay even when more namespaces come.
@@ -36,6 +36,11 @@ export function slotOf(name: string): number {
   return mixedHash(name, "bucket") >>> 22;
 }
 
+/** The slot of a namespace of another cluster. Namespaces that many clusters have, such as kube-system, spread over the shards. */
+export function slotIn(cluster: string, name: string): number {
+  return slotOf(`${cluster}/${name}`);
+}
+
 /**
  * The map for these active shards, with few changes to the previous map.
  * @param active not empty
@@ -59,10 +64,11 @@ export function balancedMap(
   return map;
 }
 
-export function countNamespaces(names: Iterable<string>): SlotCounts {
+/** @param cluster absent at home */
+export function countNamespaces(names: Iterable<string>, cluster?: string): SlotCounts {
   const counts = new Uint32Array(SLOTS);
   for (const name of names) {
-    const slot = slotOf(name);
+    const slot = cluster === undefined ? slotOf(name) : slotIn(cluster, name);
     counts[slot] = (counts[slot] ?? 0) + 1;
   }
   return counts;

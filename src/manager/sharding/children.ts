@@ -40,10 +40,11 @@ function numbersOf({ shards, active }: Placement): number[] {
   return [...numbersUpTo(shards), ...active.filter((number) => number > shards)];
 }
 
-export function shardPlacer(root: ShardingRoot, placement: Placement): (namespace: string) => string {
-  const [isCanary, numberOf] = [canaryTest(root.canary, placement.canaryNamespace), placer(placement)];
+/** Gives the shard that owns a place. @param cluster absent at home */
+export function shardPlacer(root: ShardingRoot, placement: Placement, cluster?: string): (place: string) => string {
+  const [isCanary, numberOf] = [canaryTest(root.canary, placement.canaryNamespace), placer(placement, cluster)];
   const canary = canaryShardName(root.prefix);
-  return (namespace) => (isCanary(namespace) ? canary : normalShardName(root.prefix, numberOf(namespace)));
+  return (place) => (isCanary(place) ? canary : normalShardName(root.prefix, numberOf(place)));
 }
 
 export function homeShard({ prefix }: ShardingRoot, { active: [first = 1] }: Placement): string {

@@ -51,8 +51,8 @@ export function rerouteOf(before: Family, after: Family): Reroute | undefined {
   return { ...routes, clusterOwners, restarts, isEstimate: after.root !== undefined };
 }
 
-function ownersOfClusters({ root }: Family, { shards }: FamilyShards, placement: Placement | undefined) {
-  return root && clusterRulesIn(root, { names: shards.map(({ name }) => name), placement }).clusterOwners;
+function ownersOfClusters({ root }: Family, family: FamilyShards, placement: Placement | undefined) {
+  return root && clusterRulesIn(root, { family, placement }).clusterOwners;
 }
 
 function shardsOfEdit(before: Family, after: Family) {

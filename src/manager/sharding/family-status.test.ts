@@ -38,6 +38,28 @@ it("sums a root's shards, and leaves the canary out of the balance", () => {
   });
 });
 
+describe("the namespaces of other clusters", () => {
+  const abroad = { owned: new Map([["p-1-normal", 15]]), unknown: 0 };
+  const balancedOf = (dividesInside: boolean, unknown = 0) =>
+    describeFamily({ ...ROOT, dividesInside }, { ...counts(20, 5), abroad: { ...abroad, unknown } }).balanced;
+
+  it("count if the shards divide them, and not if they have whole clusters", () => {
+    expect(balancedOf(true)).toMatchObject({ status: "False", reason: "Skewed" });
+    expect(balancedOf(false)).toEqual({
+      status: "True",
+      reason: "Even",
+      message: "2 normal shards own 5 to 5 namespaces, 5 on average",
+    });
+  });
+
+  it("are not judged while those of a cluster are not known", () => {
+    const message =
+      "2 normal shards own 5 to 20 namespaces, 12.5 on average, without the namespaces of a cluster, which are not known";
+    expect(balancedOf(true, 1)).toEqual({ status: "Unknown", reason: "NotKnown", message });
+    expect(balancedOf(false, 1)?.status).toBe("True");
+  });
+});
+
 it("calls a family skewed if a shard has nearly nothing, though none has much more than the mean", () => {
   const names = Array.from({ length: 10 }, (_, index) => `p-${index + 1}-normal`);
   const family = { ...ROOT, children: names, normal: names };

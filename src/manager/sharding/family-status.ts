@@ -27,13 +27,19 @@ interface DescribedFamily {
   readonly shardingSize: number | undefined;
   /** Which ready shards of a root wait for namespaces, and why; undefined if none does. */
   readonly joiningText?: string | undefined;
+  /** The shards divide the namespaces of other clusters too, so these count. Absent: false. */
+  readonly dividesInside?: boolean | undefined;
 }
 
-export function describeFamily(family: DescribedFamily, { subsets, desired }: AppCounts): Description {
+export function describeFamily(family: DescribedFamily, { subsets, desired, abroad }: AppCounts): Description {
   const shards = subsets.filter(({ name }) => name !== DEFAULT_SUBSET);
   const shown = family.shard === undefined ? shards : shards.filter(({ name }) => name === family.shard);
   const sumOf = (count: (shard: (typeof shards)[number]) => number) => shown.reduce((sum, shard) => sum + count(shard), 0);
-  const owned = shards.filter(({ name }) => family.normal.includes(name)).map(({ namespaces }) => namespaces);
+  // A whole cluster is one thing to divide, however many namespaces it has.
+  const notPlaced = (name: string) => (family.dividesInside ? 0 : (abroad?.owned.get(name) ?? 0));
+  const normals = shards.filter(({ name }) => family.normal.includes(name));
+  const owned = normals.map(({ name, namespaces }) => namespaces - notPlaced(name));
+  const unknown = family.dividesInside ? (abroad?.unknown ?? 0) : 0;
   const balance = balanceOf(owned);
   const standby = subsets.find(({ name }) => name === DEFAULT_SUBSET)?.pods ?? 0;
   return {
@@ -51,7 +57,7 @@ export function describeFamily(family: DescribedFamily, { subsets, desired }: Ap
       overlaps: countOverlaps(desired),
       standby,
     },
-    balanced: emptyVerdict(family) ?? standbyVerdict(family, standby) ?? verdict(owned, balance, family.joiningText),
+    balanced: emptyVerdict(family) ?? standbyVerdict(family, standby) ?? verdict(owned, balance, family.joiningText, unknown),
   };
 }
 
@@ -90,10 +96,15 @@ function verdict(
   owned: readonly number[],
   { largest, smallest, mean }: ReturnType<typeof balanceOf>,
   joiningText: string | undefined,
+  unknown: number,
 ): Balanced {
   if (owned.length <= 1) return { status: "True", reason: "OneShard", message: "there is only one normal shard" };
   const message = `${owned.length} normal shards own ${smallest} to ${largest} namespaces, ${mean} on average`;
   if (joiningText !== undefined) return { status: "False", reason: "Joining", message: `${joiningText}; ${message}` };
+  if (unknown > 0) {
+    const clusters = unknown === 1 ? "a cluster, which are" : `${unknown} clusters, which are`;
+    return { status: "Unknown", reason: "NotKnown", message: `${message}, without the namespaces of ${clusters} not known` };
+  }
   return isUneven(owned) ? { status: "False", reason: "Skewed", message } : { status: "True", reason: "Even", message };
 }
 

@@ -1,12 +1,14 @@
-// The placement of a root: which normal shards own namespaces, and which namespaces each of them owns. Pure.
+// The placement of a root: which normal shards own namespaces, and which namespaces each of them owns, at home and in other clusters.
+// Pure.
 // Invariants: a placement that is computed again from itself and the same facts stays the same; with the same
 // active shards and the same root no namespace moves, unless the numbers were uneven for an hour. The placement controller stores the
 // result before anything uses it.
 import { autoOf, type ShardingRoot } from "../../api/sharding-config.ts";
 import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 import { BUCKETS, isBucket, placeHash } from "../../kube/place.ts";
-import { balancedMap, countNamespaces, loadsOf, type SlotCounts, type SlotMap, slotOf } from "./balanced-map.ts";
+import { balancedMap, countNamespaces, loadsOf, type SlotCounts, type SlotMap, slotIn, slotOf } from "./balanced-map.ts";
 import { canaryTest, firstCanaryNamespace } from "./canary.ts";
+import { countAbroad, type NamespacesAbroad, NONE_ABROAD } from "./cluster-names.ts";
 import { isUneven } from "./evenness.ts";
 import { legacyMap } from "./legacy-map.ts";
 import { type Membership, membershipOf, numbersUpTo, type ShardFacts } from "./membership.ts";
@@ -36,8 +38,10 @@ export interface PlacementFacts extends ShardFacts {
   readonly root: Pick<ShardingRoot, "canary" | "auto" | "placement" | "clusterScoped">;
   /** Undefined if it does not exist. */
   readonly statefulSet: StatefulSetFacts | undefined;
-  /** The names of all namespaces. */
+  /** The names of all namespaces at home. */
   readonly namespaces: readonly string[];
+  /** Default: none. */
+  readonly abroad?: NamespacesAbroad;
 }
 
 export interface StatefulSetFacts {
@@ -64,16 +68,23 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
   const isCanary = canaryTest(root.canary, canaryNamespace);
   const names = facts.namespaces.filter((name) => !isCanary(name));
   const places = root.clusterScoped === "ByName" ? [...names, ...BUCKETS.filter((bucket) => !isCanary(bucket))] : names;
-  const budget = { places: places.length, percentPerHour: autoOf(root).maxMovedPercentPerHour };
+  const abroad = facts.abroad ?? NONE_ABROAD;
+  const abroadCounts = countAbroad(abroad, root.canary, canaryNamespace);
+  const budget = {
+    places: places.length + abroadCounts.reduce((sum, count) => sum + count, 0),
+    percentPerHour: autoOf(root).maxMovedPercentPerHour,
+  };
   const { againMs, ...membership } = membershipOf({
     ...facts,
     shards,
     exists: (shard) => shard <= shards && hasPods(root, statefulSet, shard),
     graceMs: autoOf(root).graceSeconds * 1000,
-    joinsFromMs: joinsFrom(previous?.moves ?? [], budget, nowMs),
+    joinsFromMs: Math.max(joinsFrom(previous?.moves ?? [], budget, nowMs), abroad.awaitedUntilMs ?? 0),
   });
-  const maps = mapsOf(facts, membership.active, names, isCanary);
-  const untilEvenedMs = maps.unevenSinceMs === undefined ? undefined : maps.unevenSinceMs + UNEVEN_MS - nowMs;
+  const counts = addCounts(countNamespaces(names), abroadCounts);
+  const maps = mapsOf(facts, membership.active, { counts, isComplete: abroad.isComplete }, isCanary);
+  const isJudged = maps.unevenSinceMs !== undefined && abroad.isComplete;
+  const untilEvenedMs = isJudged ? maps.unevenSinceMs + UNEVEN_MS - nowMs : undefined;
   const waitsMs = [againMs, untilEvenedMs].filter((ms) => ms !== undefined);
   const placed = {
     start: statefulSet?.start ?? previous?.start ?? 0,
@@ -82,7 +93,12 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
     ...maps,
     canaryNamespace,
   };
-  const moves = withMove(previous?.moves ?? [], previous === undefined ? 0 : countMoved(previous, placed, places), nowMs);
+  const isElsewhere = (name: string) => !isCanary(name);
+  const moved =
+    previous === undefined
+      ? 0
+      : countMoved(previous, placed, places) + countMovedAbroad(previous, placed, { abroad, abroadCounts, isElsewhere });
+  const moves = withMove(previous?.moves ?? [], moved, nowMs);
   const joinsFromMs = joinsFrom(moves, budget, nowMs);
   return {
     placement: { ...placed, moves, joinsFromMs: placed.waiting.size > 0 && joinsFromMs > nowMs ? joinsFromMs : undefined },
@@ -99,21 +115,26 @@ export function expectedPlacement(before: ShardingRoot, root: ShardingRoot, pres
   const sizeOf = (of: ShardingRoot) => desiredShards(of, { replicas, start: present.start }) ?? present.shards;
   const isSameSize = sizeOf(root) === sizeOf(before);
   const [shards, active] = isSameSize ? [present.shards, present.active] : [sizeOf(root), numbersUpTo(sizeOf(root))];
-  const maps = mapsOf({ previous: present, root, nowMs: 0 }, active, [], canaryTest(root.canary, present.canaryNamespace));
+  const unknown = { counts: countNamespaces([]), isComplete: false };
+  const maps = mapsOf({ previous: present, root, nowMs: 0 }, active, unknown, canaryTest(root.canary, present.canaryNamespace));
   return { ...present, shards, active, ...maps };
 }
 
 /** What decides who owns a place. */
 type PlacementRule = Pick<Placement, "shards" | "active" | "losses" | "map" | "clusterMap">;
 
-/** Gives the number of the normal shard that owns a place, unless the canary owns it. */
-export function placer(placement: PlacementRule): (place: string) => number {
+/**
+ * Gives the number of the normal shard that owns a place, unless the canary owns it.
+ * @param cluster absent at home. The hashes of Legacy are those of the names alone in each cluster.
+ */
+export function placer(placement: PlacementRule, cluster?: string): (place: string) => number {
   const { map, clusterMap } = placement;
   if (map === undefined) {
     const byHash = shardsByHash(placement);
     return (place) => byHash[placeHash(place)] ?? 0;
   }
-  return (place) => (isBucket(place) && clusterMap !== undefined ? clusterMap[placeHash(place)] : map[slotOf(place)]) ?? 0;
+  const slot = cluster === undefined ? slotOf : (name: string) => slotIn(cluster, name);
+  return (place) => (isBucket(place) && clusterMap !== undefined ? clusterMap[placeHash(place)] : map[slot(place)]) ?? 0;
 }
 
 /** The number of the shard for every shard-hash; only for `placement: Legacy`. */
@@ -141,18 +162,25 @@ function hasPods(root: PlacementFacts["root"], statefulSet: StatefulSetFacts | u
 
 type Maps = Pick<Placement, "map" | "clusterMap" | "unevenSinceMs">;
 
+interface Counted {
+  /** Without the namespaces of the canary. */
+  readonly counts: SlotCounts;
+  /** False: some namespaces are not in the counts, so the numbers of the shards are not judged. */
+  readonly isComplete: boolean;
+}
+
 function mapsOf(
   { previous, root, nowMs }: Pick<PlacementFacts, "previous" | "root" | "nowMs">,
   active: readonly number[],
-  names: readonly string[],
+  { counts, isComplete }: Counted,
   isCanary: (place: string) => boolean,
 ): Maps {
   if (root.placement !== "Balanced") return { map: undefined, clusterMap: undefined, unevenSinceMs: undefined };
   const isSame = active.length === previous?.active.length && active.every((shard, at) => shard === previous.active[at]);
   const clusterCounts = Uint32Array.from(BUCKETS, (bucket) => (isCanary(bucket) ? 0 : 1));
   const clusterMap = root.clusterScoped === "ByName" ? keptMap(isSame, previous?.clusterMap, active, clusterCounts) : undefined;
-  const counts = countNamespaces(names);
   const map = keptMap(isSame, previous?.map, active, counts);
+  if (!isComplete) return { map, clusterMap, unevenSinceMs: previous?.unevenSinceMs };
   const isUnevenBy = (by: SlotMap) => isUneven(loadsOf(by, active, counts));
   if (!isUnevenBy(map)) return { map, clusterMap, unevenSinceMs: undefined };
   const sinceMs = Math.min(previous?.unevenSinceMs ?? nowMs, nowMs);
@@ -169,4 +197,26 @@ function keptMap(isSame: boolean, previous: SlotMap | undefined, active: readonl
 function countMoved(before: PlacementRule, after: PlacementRule, places: readonly string[]): number {
   const [from, to] = [placer(before), placer(after)];
   return places.filter((place) => from(place) !== to(place)).length;
+}
+
+interface Abroad {
+  readonly abroad: NamespacesAbroad;
+  readonly abroadCounts: SlotCounts;
+  /** False for the names of namespaces that the canary owns. */
+  readonly isElsewhere: (name: string) => boolean;
+}
+
+/** The same for the namespaces of other clusters. By slots if both have a map: there may be hundreds of thousands of names. */
+function countMovedAbroad(before: PlacementRule, after: PlacementRule, { abroad, abroadCounts, isElsewhere }: Abroad): number {
+  const [old, next] = [before.map, after.map];
+  if (old !== undefined && next !== undefined)
+    return abroadCounts.reduce((sum, count, slot) => (old[slot] === next[slot] ? sum : sum + count), 0);
+  return abroad.known.reduce((sum, { cluster, names }) => {
+    const [from, to] = [placer(before, cluster), placer(after, cluster)];
+    return sum + names.filter((name) => isElsewhere(name) && from(name) !== to(name)).length;
+  }, 0);
+}
+
+function addCounts(one: SlotCounts, other: SlotCounts): SlotCounts {
+  return one.map((count, slot) => count + (other[slot] ?? 0));
 }

@@ -12,7 +12,7 @@ import type { GroupResource } from "../../kube/types.ts";
 import { NO_CALLER_POLICY } from "../../mesh/ownership/snapshot.ts";
 import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { type App, type AppSpec, type AppWords, frozenIn, type Source } from "../apps/app.ts";
-import { activeSubsets, clusterRulesIn } from "./cluster-owners.ts";
+import { activeSubsets, clusterRulesIn, shardNames } from "./cluster-owners.ts";
 import { type Family, familiesOf, familyNameOf } from "./family.ts";
 import { createFamilyMemory } from "./family-memory.ts";
 import { familyPods } from "./family-pods.ts";
@@ -85,8 +85,8 @@ function checkedFamily(family: Family, check: typeof familyProblems): CheckedFam
 function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
   const { name, root, configs } = family;
   const [head] = configs;
-  const names = shards?.shards.map((shard) => shard.name) ?? [];
-  const placed = { names, placement: root && storedPlacement(root) };
+  const names = shardNames(shards);
+  const placed = { family: shards, placement: root && storedPlacement(root) };
   const described = {
     name,
     shard: root === undefined ? head?.metadata.name : undefined,
@@ -95,6 +95,7 @@ function specOf(family: Family, shards: FamilyShards | undefined): AppSpec {
     isByHash: root !== undefined && shards !== undefined && root.spec.root?.placement !== "Balanced",
     shardingSize: root?.spec.root?.auto?.shardingSize,
     joiningText: root && joiningText(root),
+    dividesInside: root?.spec.root?.clustersBy === "Namespace",
   };
   return {
     subsets: [DEFAULT_SUBSET, ...names],

@@ -30,6 +30,8 @@ export interface FamilyShards {
   readonly shards: readonly Shard[];
   /** The shard to which a root's placement assigns a namespace. */
   readonly shardOf?: (namespace: string) => string;
+  /** The same inside another cluster. */
+  readonly shardIn?: (cluster: string) => (namespace: string) => string;
   /** The shard of a root that owns cluster-scoped objects. Otherwise the first shard that names the resource does. */
   readonly home?: string;
   /** Shards own buckets of cluster-scoped names as they own namespaces. Otherwise the home shard owns all. */
@@ -54,6 +56,7 @@ export function shardsOfRoot(config: ShardingConfig, placement: Placement): Fami
   return {
     shards,
     shardOf: shardPlacer(root, placement),
+    shardIn: (cluster) => shardPlacer(root, placement, cluster),
     home: homeShard(root, placement),
     isByName: root.clusterScoped === "ByName",
   };

@@ -31,7 +31,7 @@ export function appStatus(facts: StatusFacts): AppStatus {
   const counts = countsOf(facts, gains);
   const handover = handoverOf(facts, gains, counts);
   const converged = convergedVerdict(facts, counts, handover);
-  const described = facts.describe?.({ subsets: counts.subsets, desired: facts.plan.desired });
+  const described = facts.describe?.({ subsets: counts.subsets, desired: facts.plan.desired, abroad: counts.abroad });
   const parts = { counts, handover, converged, balanced: described?.balanced };
   const previous = (facts.previous ?? {}) as ShardingStatus;
   const faults = subsetFaults(facts, counts);
@@ -211,7 +211,7 @@ const OTHERS: readonly ConditionRow[] = [
   },
   {
     type: "Balanced",
-    reasons: ["Even", "Skewed", "Joining", "OneShard", "EmptyShards", "PodsWithoutShard"],
+    reasons: ["Even", "Skewed", "Joining", "OneShard", "EmptyShards", "PodsWithoutShard", "NotKnown"],
     verdict: (_facts, { balanced }) => balanced,
   },
 ];

@@ -175,7 +175,8 @@ function pausedText({ plan, restart, words }: StatusFacts): string {
 }
 
 function confirmationText({ plan, generation, words }: StatusFacts): string {
-  const all = countText(countNamespaces(plan.desired), "namespace");
+  const inside = [...(plan.clusterTables?.values() ?? [])].reduce((sum, table) => sum + countNamespaces(table), 0);
+  const all = countText(countNamespaces(plan.desired) + inside, "namespace");
   return `${plan.kept} of ${all} would move, which is more than ${words.maxMovingField}: they keep their owners until you confirm it with the annotation ${annotationKey("confirm-moves")}=${generation}, or take the edit back`;
 }
 

@@ -11,24 +11,30 @@ import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
 import { DEFAULT_SUBSET, namespacesOf, type RouteTable } from "../../mesh/ownership/table.ts";
 import { countByHolder } from "../apps/count-by-holder.ts";
 import { countGaps } from "../sharding/family-status.ts";
+import { type CountsAbroad, countsAbroad } from "./counts-abroad.ts";
 import { ageMs, isSynced, meshedPods, proxyOf, type StatusFacts, servingPods, wholeSeconds } from "./facts.ts";
 
 export interface Counts {
   readonly proxies: NonNullable<AppStatus["proxies"]>;
   readonly namespaces: NonNullable<AppStatus["namespaces"]>;
   readonly subsets: NonNullable<AppStatus["subsets"]>;
+  /** The namespaces of each subset, at home and in other clusters. */
   readonly owned: ReadonlyMap<string, number>;
+  readonly abroad: CountsAbroad;
 }
 
 export function countsOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): Counts {
   const { desired } = facts.plan;
   const byHolder = countByHolder(desired);
   const unowned = byHolder.get(undefined) ?? 0;
-  const owned = new Map([...byHolder].flatMap(([subset, count]) => (subset === undefined ? [] : [[subset, count]])));
+  const abroad = countsAbroad(facts.plan);
+  const owned = new Map(abroad.owned);
+  for (const [subset, count] of byHolder) if (subset !== undefined) owned.set(subset, (owned.get(subset) ?? 0) + count);
+  const elsewhere = [...abroad.owned.values()].reduce((sum, count) => sum + count, 0);
   return {
     proxies: countProxies(facts),
     namespaces: {
-      total: countNamespaces(desired) - unowned,
+      total: countNamespaces(desired) - unowned + elsewhere,
       moving: movingOf(facts, gains),
       held: Math.max(0, ...meshedPods(facts).map((pod) => proxyOf(facts, pod)?.backlog.heldNamespaces ?? 0)),
       kept: facts.plan.kept || undefined,
@@ -38,6 +44,7 @@ export function countsOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): 
     },
     subsets: facts.plan.subsets.map((name) => subsetStatus(facts, name, owned.get(name) ?? 0, gains.get(name)?.since)),
     owned,
+    abroad,
   };
 }
 

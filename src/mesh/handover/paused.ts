@@ -20,7 +20,7 @@ import { contentOf, createSignatures } from "./class-facts.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "./proxy-facts.ts";
 import { hasNothingYet } from "./resource-fences.ts";
 
-interface PausedRoute {
+export interface PausedRoute {
   readonly desired: RouteTable;
   /** The number of namespaces that have another owner than the spec's rules demand. */
   readonly kept: number;

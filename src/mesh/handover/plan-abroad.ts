@@ -3,7 +3,7 @@
 import type { ClusterRoute } from "../ownership/clusters.ts";
 import type { ClusterTables, Snapshot } from "../ownership/snapshot.ts";
 import type { Claim } from "./claims.ts";
-import { planClusterTables } from "./plan-cluster-tables.ts";
+import { planClusterTables, type TableByNames } from "./plan-cluster-tables.ts";
 import { planClusters } from "./plan-clusters.ts";
 
 interface AbroadFacts {
@@ -12,19 +12,23 @@ interface AbroadFacts {
   readonly isPaused: boolean;
   /** All pods have reported: the snapshots show which tables are in force. */
   readonly isComplete: boolean;
+  /** The subsets with which a pause keeps namespaces. Default: all. */
+  readonly keptSubsets?: readonly string[] | undefined;
   readonly claims: readonly Claim[];
   readonly bySpec: ClusterTables;
+  readonly byNames?: TableByNames | undefined;
   readonly snapshots: () => readonly Snapshot[];
 }
 
 /** Whole clusters have one owner; in those with an upstream, a table gives each namespace its owner. */
-export function planAbroad({ owned, snapshots, ...facts }: AbroadFacts) {
+export function planAbroad({ owned, snapshots, keptSubsets, ...facts }: AbroadFacts) {
   const whole = planClusters(
     owned.filter(({ upstream }) => upstream === undefined),
     facts.claims,
   );
   const divided = owned.filter(({ upstream }) => upstream !== undefined);
-  const inside = divided.length === 0 ? undefined : planClusterTables({ ...facts, clusters: divided, snapshots: snapshots() });
+  const tables = { ...facts, clusters: divided, keptSubsets: keptSubsets ?? facts.subsets };
+  const inside = divided.length === 0 ? undefined : planClusterTables({ ...tables, snapshots: snapshots() });
   return {
     clustersOf: (subset: string) => [...whole.clustersOf(subset), ...(inside?.clusters ?? [])],
     tablesOf: (subset: string) => inside?.tablesOf(subset),

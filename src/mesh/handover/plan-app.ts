@@ -14,6 +14,7 @@ import { type GoneAppPod, goneClaims, isOfApp, lastSnapshot, podClaims, snapshot
 import { pausedClusters } from "./kept-clusters.ts";
 import { haveAllReported, type InForce, ownersHash, pauseAt, tableInForce } from "./paused.ts";
 import { planAbroad } from "./plan-abroad.ts";
+import { countKept, NONE_INSIDE, type TableByNames } from "./plan-cluster-tables.ts";
 import { type ClusterPlan, type ClusterTrouble, type ClusterWait, clusterTroubles } from "./plan-clusters.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey, snapshotsIn } from "./proxy-facts.ts";
@@ -53,6 +54,8 @@ export interface AppFacts extends PlannedSpec {
   readonly clusters?: readonly ClusterRoute[] | undefined;
   /** The owners inside the clusters with an upstream whose namespaces are known. Default: none. */
   readonly clusterTables?: ClusterTables | undefined;
+  /** The owners inside the others, if they follow from the names that pods have. Default: they stay. */
+  readonly tableByNames?: TableByNames | undefined;
   /** Pods that have ended or were removed, and whose last requests may still run in other clusters; default none. */
   readonly goneAbroad?: readonly GoneAppPod[];
   /** True for a namespace that was just created, which pods do not retain; default none. */
@@ -78,7 +81,7 @@ export interface AppPlan {
   readonly clusterTables?: ClusterTables | undefined;
   /** Beside these, the pods that namespaces there wait for. */
   readonly clusterTableWaits?: ReadonlyMap<string, readonly Wait[]> | undefined;
-  /** The number of namespaces that a pause keeps with another owner than the spec demands. */
+  /** The number of namespaces that a pause keeps with another owner than the spec demands, also in other clusters. */
   readonly kept: number;
   /** More namespaces would move than the app allows at once, so somebody has to confirm the moves. */
   readonly needsConfirmation: boolean;
@@ -95,27 +98,35 @@ export function planApp(facts: AppFacts): AppPlan {
     isPaused || maxMovingPercent !== undefined
       ? tableInForce(app, pods, factsOf, facts.ownersHashes)
       : { table: undefined, isLost: false, hashes: facts.ownersHashes ?? [] };
-  const paused = pauseAt(bySpec, inForce.table, isPaused ? subsets : (facts.keptSubsets ?? subsets));
-  const isOver = maxMovingPercent !== undefined && paused.kept * 100 > maxMovingPercent * countNamespaces(bySpec);
-  const { desired, kept } = isPaused || isOver ? paused : { desired: bySpec, kept: 0 };
+  const keptSubsets = isPaused ? subsets : (facts.keptSubsets ?? subsets);
+  const paused = pauseAt(bySpec, inForce.table, keptSubsets);
+  const snapshots = once(() =>
+    pods.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((each) => isOfApp(app, each)),
+  );
+  const isComplete = (!isPaused && maxMovingPercent === undefined) || haveAllReported(pods, factsOf);
+  const tables = { bySpec: facts.clusterTables ?? new Map(), byNames: facts.tableByNames, keptSubsets, isComplete };
+  const divided = (facts.clusters ?? []).filter(isDivided);
+  const inside =
+    divided.length === 0 || (!isPaused && maxMovingPercent === undefined)
+      ? NONE_INSIDE
+      : countKept({ ...tables, clusters: divided, snapshots: snapshots() });
+  const total = countNamespaces(bySpec) + inside.total;
+  const isOver = maxMovingPercent !== undefined && (paused.kept + inside.kept) * 100 > maxMovingPercent * total;
+  const isKept = isPaused || isOver;
+  const desired = isKept ? paused.desired : bySpec;
   const added = inForce.isLost ? [] : [ownersHash(desired)];
   const ownersHashes = [...inForce.hashes.filter((hash) => !added.includes(hash)), ...added];
   const claims = podClaims(app, pods, factsOf);
   const fences = planFences(desired, subsets, [...claims, ...goneClaims(app, gone)]);
-  const snapshots = once(() =>
-    pods.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((each) => isOfApp(app, each)),
-  );
-  const isComplete = !isPaused || haveAllReported(pods, factsOf);
-  const owned = isPaused ? pausedClusters(facts.clusters, snapshots(), subsets, isComplete) : facts.clusters;
+  const owned = ownedClusters(facts, { snapshots, keptSubsets, isOver, isComplete });
   const abroad =
     owned &&
     planAbroad({
+      ...tables,
       owned,
       subsets,
-      isPaused,
-      isComplete,
+      isPaused: isKept,
       claims: [...claims, ...goneClaims(app, facts.goneAbroad ?? [])],
-      bySpec: facts.clusterTables ?? new Map(),
       snapshots,
     });
   const rules = createRules({
@@ -140,11 +151,33 @@ export function planApp(facts: AppFacts): AppPlan {
     unfrozen: unfrozenPods({ app, frozen, pods, factsOf, gone }),
     ...(abroad && { clusterWaits: abroad.waits, clusterTroubles: clusterTroubles(owned ?? [], pods, factsOf) }),
     ...(abroad?.clusterTables && { clusterTables: abroad.clusterTables, clusterTableWaits: abroad.clusterTableWaits }),
-    kept,
+    kept: isKept ? paused.kept + inside.kept : 0,
     needsConfirmation: isOver && !isPaused,
     ownersHashes,
     isDissolving: false,
   };
+}
+
+interface KeptFacts {
+  readonly snapshots: () => readonly Snapshot[];
+  readonly keptSubsets: readonly string[];
+  readonly isOver: boolean;
+  readonly isComplete: boolean;
+}
+
+/** The limit of moves is about namespaces, so it keeps only clusters whose namespaces are divided: with them stays what is in no namespace. */
+function ownedClusters(
+  { clusters, subsets, isPaused }: AppFacts,
+  { snapshots, keptSubsets, isOver, isComplete }: KeptFacts,
+): readonly ClusterRoute[] | undefined {
+  if (isPaused) return pausedClusters(clusters, snapshots(), subsets, isComplete);
+  if (!isOver || clusters === undefined) return clusters;
+  const kept = pausedClusters(clusters.filter(isDivided), snapshots(), keptSubsets, isComplete) ?? [];
+  return [...clusters.filter((cluster) => !isDivided(cluster)), ...kept];
+}
+
+function isDivided({ upstream }: ClusterRoute): boolean {
+  return upstream !== undefined;
 }
 
 /** The version belongs to the app, not to the rules. */

@@ -165,7 +165,7 @@ it("a cluster whose table only the pods keep loses it if there would be more tab
   const kept = cluster("a-kept");
   const names = Array.from({ length: MAX_CLUSTER_TABLES }, (_, at) => `c-${at}`);
   const inside = table([], { "ns-1": [] });
-  const facts = { isPaused: false, isComplete: true, subsets: [""], claims: [] };
+  const facts = { isPaused: false, isComplete: true, subsets: [""], keptSubsets: [""], claims: [] };
   const pods = [snapshot(table([], {}), { clusters: [kept], clusterTables: new Map([[kept.name, inside]]) })];
   const planOf = (specNames: readonly string[]) =>
     planClusterTables({

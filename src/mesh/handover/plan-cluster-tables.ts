@@ -1,14 +1,17 @@
 // The handover of namespaces inside other clusters, whose requests the proxies serve: that of plan-fences.ts, once for each cluster. A
 // pure function. Invariant: a subset gets a namespace there only when no pod of another subset may send writes to it, by a table or by
 // a connection of its own to the cluster's servers. A pod whose proxy does not see its connections may write everything.
+import { remember } from "../../base/remember.ts";
 import { MAX_CLUSTER_TABLES } from "../contract/cluster-tables.ts";
 import { type ClusterRoute, mayReach, sameClusters } from "../ownership/clusters.ts";
+import { countNamespaces } from "../ownership/place-lists.ts";
 import type { ClusterTables, Snapshot } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
 import type { Claim, ClaimOfTable } from "./claims.ts";
-import { pauseAt, withoutFences } from "./paused.ts";
+import { type PausedRoute, pauseAt, withoutFences } from "./paused.ts";
 import type { ClusterWait } from "./plan-clusters.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
+import { hasNothingYet } from "./resource-fences.ts";
 
 export interface ClusterTablesPlan {
   /** The clusters as all pods get them: no pod may connect to their servers by itself. */
@@ -22,23 +25,49 @@ export interface ClusterTablesPlan {
   readonly waitsInside: ReadonlyMap<string, readonly Wait[]>;
 }
 
-interface ClusterTablesFacts {
+/** The owners by the spec inside a cluster whose namespaces the manager does not read. @param inForce has the namespaces */
+export type TableByNames = (cluster: ClusterRoute, inForce: RouteTable) => RouteTable | undefined;
+
+interface TablesFacts {
   /** Those with an upstream. */
   readonly clusters: readonly ClusterRoute[];
-  /** By the spec. A cluster without a table keeps the newest one that a pod has, since its namespaces are not known. */
+  /** By the spec. A cluster without a table has the namespaces of the newest one that a pod has. */
   readonly bySpec: ClusterTables;
-  readonly isPaused: boolean;
+  /** Absent, or no result: such a cluster keeps that table. */
+  readonly byNames?: TableByNames | undefined;
   /** All pods have reported, so a cluster without a table in force has none that a pause could keep. */
   readonly isComplete: boolean;
-  readonly subsets: readonly string[];
-  readonly claims: readonly Claim[];
+  /** The subsets with which a pause keeps namespaces. */
+  readonly keptSubsets: readonly string[];
   /** Of the app's pods. */
   readonly snapshots: readonly Snapshot[];
 }
 
+interface ClusterTablesFacts extends TablesFacts {
+  readonly isPaused: boolean;
+  readonly subsets: readonly string[];
+  readonly claims: readonly Claim[];
+}
+
+/** What a pause keeps inside clusters. */
+export interface KeptInside {
+  /** The namespaces that have another owner than the spec demands. */
+  readonly kept: number;
+  /** All namespaces that are known. */
+  readonly total: number;
+}
+
+export const NONE_INSIDE: KeptInside = { kept: 0, total: 0 };
+
+export function countKept({ clusters, ...facts }: TablesFacts): KeptInside {
+  return clusters
+    .flatMap((cluster) => pausedInside(cluster, facts) ?? [])
+    .reduce((sum, { desired, kept }) => ({ kept: sum.kept + kept, total: sum.total + countNamespaces(desired) }), NONE_INSIDE);
+}
+
 export function planClusterTables({ clusters, subsets, claims, ...facts }: ClusterTablesFacts): ClusterTablesPlan {
   const tables = clusters.flatMap((cluster) => {
-    const table = desiredTable(cluster, subsets, facts);
+    const table = desiredTable(cluster, facts);
     return table === undefined ? [] : [[cluster.name, table] as const];
   });
   // A proxy refuses routes with more tables. Those of the spec come before those that the pods keep.
@@ -77,26 +106,49 @@ export function planClusterTables({ clusters, subsets, claims, ...facts }: Clust
 
 function desiredTable(
   cluster: ClusterRoute,
-  subsets: readonly string[],
-  { bySpec, isPaused, isComplete, snapshots }: Pick<ClusterTablesFacts, "bySpec" | "isPaused" | "isComplete" | "snapshots">,
+  { isPaused, ...facts }: Omit<TablesFacts, "clusters"> & Pick<ClusterTablesFacts, "isPaused">,
 ): RouteTable | undefined {
-  const spec = bySpec.get(cluster.name);
-  if (spec !== undefined && !isPaused) return spec;
-  const inForce = newestTable(cluster, snapshots);
-  // A table of the spec would be the newest one from then on, and the owners that a pod reports later would not count.
-  if (spec === undefined || (inForce === undefined && !isComplete)) return inForce;
-  return pauseAt(spec, inForce, subsets).desired;
+  if (isPaused) return pausedInside(cluster, facts)?.desired;
+  return specTable(cluster, facts) ?? newestTable(cluster, facts.snapshots);
 }
 
-/** The owners inside the cluster by the newest routes that have them. */
-function newestTable(cluster: ClusterRoute, snapshots: readonly Snapshot[]): RouteTable | undefined {
-  const [newest] = snapshots
-    .flatMap((snapshot) => {
-      return tablesFor(cluster, snapshot).map((table) => ({ version: snapshot.version, table }));
-    })
-    .sort((a, b) => b.version - a.version);
-  return newest && withoutFences(newest.table);
+function specTable(
+  cluster: ClusterRoute,
+  { bySpec, byNames, snapshots }: Pick<TablesFacts, "bySpec" | "byNames" | "snapshots">,
+): RouteTable | undefined {
+  const known = bySpec.get(cluster.name);
+  if (known !== undefined || byNames === undefined) return known;
+  const inForce = newestTable(cluster, snapshots);
+  return inForce && byNames(cluster, inForce);
 }
+
+/** The cluster while each namespace stays with its owner; undefined if nobody knows a namespace of it. */
+function pausedInside(
+  cluster: ClusterRoute,
+  { keptSubsets, isComplete, ...facts }: Omit<TablesFacts, "clusters">,
+): PausedRoute | undefined {
+  const spec = specTable(cluster, facts);
+  const inForce = newestTable(cluster, facts.snapshots);
+  // A table of the spec would be the newest one from then on, and the owners that a pod reports later would not count.
+  if (spec === undefined || (inForce === undefined && !isComplete)) return inForce && { desired: inForce, kept: 0 };
+  return pauseAt(spec, inForce, keptSubsets);
+}
+
+/**
+ * The owners inside the cluster by the newest routes that have them. A table that fences everything was made while pods had not
+ * reported, so it may have owners that were never in force.
+ */
+function newestTable(cluster: ClusterRoute, snapshots: readonly Snapshot[]): RouteTable | undefined {
+  const tables = snapshots.flatMap((snapshot) =>
+    tablesFor(cluster, snapshot).map((table) => ({ version: snapshot.version, table })),
+  );
+  const granting = tables.filter(({ table }) => !hasNothingYet(table));
+  const [newest] = (granting.length === 0 ? tables : granting).sort((a, b) => b.version - a.version);
+  return newest && plainTable(newest.table);
+}
+
+/** One object for each table, so that what is computed from it is remembered. */
+const plainTable = remember(withoutFences);
 
 /** The tables of the cluster, which may have had other names. */
 function tablesFor(cluster: ClusterRoute, view: Pick<Snapshot, "clusters" | "clusterTables">): readonly RouteTable[] {

@@ -9,6 +9,7 @@ import { silentLogger } from "../../../base/log.ts";
 import { type Pod, STATEFUL_SETS, type StatefulSet } from "../../../kube/client/resources.ts";
 import type { KubeObject } from "../../../kube/types.ts";
 import { createStore } from "../../../runtime/store.ts";
+import { type NamespacesAbroad, NONE_ABROAD } from "../cluster-names.ts";
 import { createPlacementReconciler } from "./add.ts";
 
 const { signal } = new AbortController();
@@ -24,7 +25,9 @@ function setUp(root: object = {}, spec: object = {}) {
   const namespaces = createStore<KubeObject>(fail);
   namespaces.replace(["a", "b", "c"].map((name) => ({ metadata: { name, uid: name, resourceVersion: "1" } })));
   let pods: Pod[] | undefined = [];
-  const options = { client, configs, namespaces, clock, pods: { list: () => pods }, log: silentLogger() };
+  let abroad = NONE_ABROAD;
+  const lists = { pods: { list: () => pods }, abroad: () => abroad };
+  const options = { client, configs, namespaces, clock, ...lists, log: silentLogger() };
   const put = (fields: object = {}, more: object = {}, placement?: object) =>
     client.put(SHARDING_CONFIGS, {
       ...sampleShardingRoot({ canary: undefined, auto: AUTO, ...root, ...fields }, { ...spec }),
@@ -52,6 +55,10 @@ function setUp(root: object = {}, spec: object = {}) {
       pods = ordinals.map(
         (ordinal) => ({ metadata: { name: `shop-operator-${ordinal}`, labels }, spec, status }) as unknown as Pod,
       );
+    },
+    /** What is known of the namespaces of other clusters. */
+    abroad(known: NamespacesAbroad) {
+      abroad = known;
     },
     unlisted() {
       pods = undefined;

@@ -1,6 +1,7 @@
 // Decides which shards of a root own which namespaces, and stores that in the status of the root. Invariant:
 // the app of the root is compiled from this status alone, so a placement grants nothing before it is stored.
-// A new namespace does not queue a root, because it moves no other namespace.
+// A new namespace does not queue a root, because it moves no other namespace. A cluster whose namespaces become known does, since the
+// numbers of the shards are not judged before.
 import { SHARDING_CONFIGS } from "../../../api/resources.ts";
 import { type ShardingConfig, validateShardingConfig } from "../../../api/sharding-config.ts";
 import { metadataOnly } from "../../../kube/client/resource.ts";
@@ -12,19 +13,25 @@ import { createMergePatch } from "../../../runtime/merge-patch.ts";
 import { getIfThere, preconditions } from "../../../runtime/patch-current.ts";
 import { formatRequest, type Reconciler, type Request } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
+import type { WatchedClusters } from "../../cluster-namespaces/watched-clusters.ts";
 import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
 import { isReadyToStay } from "../../facts/app-pods.ts";
 import type { PodLists } from "../../facts/pod-watch.ts";
 import { ordinalOf, readyShards, restartingShards } from "../family-pods.ts";
 import { placementOf, type StatefulSetFacts } from "../placement.ts";
 import { formatPlacement, storedPlacement } from "../stored-placement.ts";
+import { createNamespacesAbroad, type NamespacesAbroadOptions } from "./namespaces-abroad.ts";
 
 /** Makes a burst of ready pods one placement. */
 const DEBOUNCE_MS = 20;
 /** How often a placement that depends on the names of the namespaces is looked at again. */
 const LOOK_MS = 600_000;
 
-type PlacementControllerOptions = ControllerBase & Pick<ManagerContext, "pods" | "clock">;
+type PlacementControllerOptions = ControllerBase &
+  Pick<ManagerContext, "pods" | "clock"> &
+  NamespacesAbroadOptions & {
+    readonly watched: Pick<WatchedClusters, "onState">;
+  };
 
 export function addPlacementController(options: PlacementControllerOptions): Controller {
   const { informers, pods } = options;
@@ -52,12 +59,20 @@ export function addPlacementController(options: PlacementControllerOptions): Con
       { predicates: [generationChanged] },
     )
     .watches(metadataOnly(NAMESPACES), () => [])
+    .on(options.watched.onState, ({ namespace }) => rootsIn(namespace, () => true))
     .on(pods.onListed, (namespace) => rootsIn(namespace, () => true))
     .on(pods.onChange, (change) => {
       const isUnchanged = change.type === "updated" && isReadyToStay(change.previous) === isReadyToStay(change.object);
       return isUnchanged ? [] : rootsOf(change.object);
     })
-    .withReconciler(createPlacementReconciler({ ...options, configs, namespaces: informers.store(metadataOnly(NAMESPACES)) }));
+    .withReconciler(
+      createPlacementReconciler({
+        ...options,
+        configs,
+        namespaces: informers.store(metadataOnly(NAMESPACES)),
+        abroad: createNamespacesAbroad(options),
+      }),
+    );
 }
 
 interface PlacementReconcilerOptions extends Pick<ManagerContext, "clock" | "log"> {
@@ -65,10 +80,12 @@ interface PlacementReconcilerOptions extends Pick<ManagerContext, "clock" | "log
   readonly configs: Pick<Store<ShardingConfig>, "get">;
   readonly namespaces: Pick<Store<KubeObject>, "list">;
   readonly pods: Pick<PodLists, "list">;
+  /** What is known of the namespaces of other clusters. */
+  readonly abroad: ReturnType<typeof createNamespacesAbroad>;
 }
 
 export function createPlacementReconciler(options: PlacementReconcilerOptions): Reconciler {
-  const { client, configs, namespaces, pods, clock, log } = options;
+  const { client, configs, namespaces, pods, abroad, clock, log } = options;
   return {
     async reconcile(request, signal) {
       const config = configs.get(request.name, request.namespace);
@@ -91,6 +108,7 @@ export function createPlacementReconciler(options: PlacementReconcilerOptions): 
         ready: readyShards(root, known, { family: request.name, start, active: previous?.active }),
         restarting: restartingShards(root, { start, replicas: statefulSet?.replicas ?? 0 }, config.status, known),
         namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
+        abroad: abroad(config, request),
       });
       if (step === undefined) return {}; // the StatefulSet queues the root again when it exists
       const changes = createMergePatch(config.status?.placement ?? {}, formatPlacement(step.placement));

@@ -43,7 +43,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     profiles: "apps context facts",
     placements: "apps context profiles",
     context: "apps facts server",
-    sharding: "apps context facts",
+    sharding: "apps cluster-namespaces clusters context facts",
     "virtual-app": "apps",
     status: "apps injection labels sharding",
     policies: "apps context facts status",

@@ -46,6 +46,7 @@ const SERVER_MESSAGES: Readonly<Record<string, string | null>> = {
   "object-selector-beside-namespaces.yaml": null, // comparing every two rules is beyond the cost limit of CEL
   "object-selector-two-terms.yaml": null, // counting the terms of two lists for each rule is beyond the cost limit of CEL
   "object-selector-without-resources.yaml": "spec.route.globalLimits[0]: Invalid value: objectSelector needs resources",
+  "sharding-no-clusters.yaml": "spec.root.clustersBy: Invalid value: Namespace needs clusterSelector or clustersFrom",
   "sharding-empty-canary.yaml": "spec.root.canary: Invalid value: selects no namespaces",
   "sharding-named-default.yaml": "the name is the name of the shard",
   "sharding-resource-twice.yaml": null, // comparing every two lists is beyond the cost limit of CEL

@@ -22,6 +22,7 @@ describe("examples", () => {
     "sharding/hand-written.yaml",
     "sharding/root.yaml",
     "sharding/balanced.yaml",
+    "sharding/clusters.yaml",
     "traffic/circuit-breaker.yaml",
     "traffic/delete-guard.yaml",
     "traffic/egress.yaml",

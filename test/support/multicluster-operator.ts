@@ -10,6 +10,9 @@ import type { Kube } from "./kube.ts";
 import type { Mesh, MeshPod } from "./mesh.ts";
 import { type Supervised, supervise } from "./supervised.ts";
 
+/** What the operator's process needs of its pod. */
+type OperatorPod = Pick<MeshPod, "name" | "proxyUrl" | "proxyCaPem" | "egressUrl" | "kubeconfig">;
+
 /** The label of the ConfigMaps that the operator writes to. */
 export const WRITE_LABEL = { "multicluster.ctrlmesh.io/write": "true" } as const;
 
@@ -35,9 +38,9 @@ export async function allowReading({ appNamespace: namespace, apply }: Mesh, gro
  */
 export async function startMulticlusterOperator(
   mesh: Mesh,
-  pod: MeshPod,
+  pod: OperatorPod,
   clusters: Readonly<Record<string, Kube>>,
-  clusterOf: (pod: MeshPod, kube: Kube, name: string) => object = clusterThrough,
+  clusterOf: (pod: OperatorPod, kube: Kube, name: string) => object = clusterThrough,
 ): Promise<Supervised> {
   const label = `kubeconfigs-of-${pod.name}`;
   for (const [name, kube] of Object.entries(clusters)) {
@@ -76,11 +79,11 @@ export function accessProviderOf({ name }: MeshPod, cluster: string): string {
 }
 
 /** The cluster of a kubeconfig, or of a ClusterProfile's provider, that is reached through the pod's sidecar. */
-export function clusterThrough({ egressUrl }: MeshPod, { server, caPem }: Kube) {
+export function clusterThrough({ egressUrl }: OperatorPod, { server, caPem }: Kube) {
   return { server, "certificate-authority-data": Buffer.from(caPem).toString("base64"), "proxy-url": egressUrl };
 }
 
-async function startOperator(mesh: Mesh, pod: MeshPod, ...args: readonly string[]): Promise<Supervised> {
+async function startOperator(mesh: Mesh, pod: OperatorPod, ...args: readonly string[]): Promise<Supervised> {
   const command = await goProgram("test/operators/go-multicluster");
   const env = {
     KUBECONFIG: pod.kubeconfig,
@@ -96,7 +99,7 @@ async function startOperator(mesh: Mesh, pod: MeshPod, ...args: readonly string[
 }
 
 /** The cluster of a kubeconfig as `ctrlmesh kubeconfig` derives it, with the port and the CA of the test's pod. */
-export function clusterServedBy({ proxyUrl, proxyCaPem }: MeshPod, _: Kube, name: string) {
+export function clusterServedBy({ proxyUrl, proxyCaPem }: OperatorPod, _: Kube, name: string) {
   const ca = Buffer.from(proxyCaPem).toString("base64");
   return { server: `${proxyUrl}${CLUSTERS_PATH}${name}`, "certificate-authority-data": ca };
 }

@@ -16,7 +16,7 @@ export interface NamespaceWriter {
 
 /** @param namespaces each has the ConfigMap shared */
 export async function startNamespaceWriter(
-  pod: MeshPod,
+  pod: Pick<MeshPod, "name" | "proxyUrl" | "proxyCaPem" | "token">,
   cluster: { readonly name: string; readonly kube: Kube },
   namespaces: readonly string[],
 ): Promise<NamespaceWriter> {

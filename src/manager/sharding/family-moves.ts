@@ -38,6 +38,28 @@ export function removalWarnings(before: Family, after: Family): string[] {
   return [`${whose} namespaces move at once, whatever spec.paused and spec.root.maxMovingPercent say`];
 }
 
+/** The names by which the share of namespaces is estimated that an edit moves inside other clusters. */
+const SAMPLE = Array.from({ length: 1_000 }, (_, at) => `sample-${at}`);
+/** An edit that moves a smaller share gets no warning. */
+const RISKY_SHARE = 0.5;
+
+/** Nobody who judges an edit knows the namespaces of other clusters. */
+export function insideWarnings(before: Family, after: Family): string[] {
+  const isInside = ({ root }: Family) => root?.spec.root?.clustersBy === "Namespace";
+  const isPaused = after.configs.some(({ spec }) => spec.paused === true);
+  if (isPaused || before.root === undefined || after.root === undefined) return [];
+  const stop = removalWarnings(before, after).length === 0 ? "; spec.paused: true stops it" : "";
+  if (isInside(before) !== isInside(after)) {
+    return [`spec.root.clustersBy: in the clusters with interception Terminate most namespaces move to other owners${stop}`];
+  }
+  const { from, to } = shardsOfEdit(before, after);
+  const [old, next] = [from, to].map((shards) => shards?.shardIn?.("cluster"));
+  if (!isInside(after) || old === undefined || next === undefined) return [];
+  const share = SAMPLE.filter((name) => old(name) !== next(name)).length / SAMPLE.length;
+  if (share < RISKY_SHARE) return [];
+  return [`may move about ${Math.round(share * 100)} % of the namespaces of other clusters to other owners${stop}`];
+}
+
 /**
  * The routes before and after an edit, as far as they are known without the pods and the namespaces; undefined if a
  * root has no placement yet. Both families must be valid.

@@ -177,6 +177,30 @@ describe("an edit of a root", () => {
     expect(moved(ROOT, edited(root))).toBeGreaterThan(60);
   });
 
+  describe("of a root that divides the namespaces of other clusters", () => {
+    const inside = { clusterSelector: {}, clustersBy: "Namespace" };
+    const before = edited(inside);
+    const warningsOf = (root: Fields, spec: Fields = {}, from = before) => judge(from, edited(root, spec), [from]).warnings;
+    const stop = "; spec.paused: true stops it";
+
+    it("warns if most of them move, since nobody can count them at once", () => {
+      const text =
+        /^may move about [5-9][0-9] % of the namespaces of other clusters to other owners; spec.paused: true stops it$/;
+      expect(warningsOf({ ...inside, placement: "Balanced" })).toEqual([expect.stringMatching(text)]);
+      const most = `spec.root.clustersBy: in the clusters with interception Terminate most namespaces move to other owners${stop}`;
+      expect(warningsOf({ clusterSelector: {} })).toEqual([most]);
+      expect(warningsOf(inside, {}, ROOT)).toEqual([most]);
+      const removal = warningsOf({ ...inside, prefix: "other" });
+      expect(removal).toContain("may move about 100 % of the namespaces of other clusters to other owners");
+    });
+
+    it("does not warn if few or none of them move", () => {
+      expect(warningsOf({ ...inside, placement: "Balanced" }, { paused: true })).toEqual([]);
+      expect(warningsOf({ clusterSelector: {}, clustersBy: "Cluster" }, {}, edited({ clusterSelector: {} }))).toEqual([]);
+      expect(warningsOf({ ...inside, canary: { replicas: 1, inNamespaces: ["canary-a", "canary-b"] } })).toEqual([]);
+    });
+  });
+
   it("that moves none says so: a grace time, a paused family, a label", () => {
     expect(moved(ROOT, edited({ auto: { ...ROOT.spec.root?.auto, graceSeconds: 30 } }))).toBe(0);
     expect(moved(ROOT, edited({ prefix: "other" }, { paused: true }))).toBeUndefined();

@@ -16,7 +16,7 @@ import { checkEdit, overlapWarnings } from "../apps/check-edit.ts";
 import { childrenOf } from "./children.ts";
 import { emptyShardsWarning } from "./empty-shards.ts";
 import { type Family, familiesOf } from "./family.ts";
-import { podWarnings, removalWarnings, rerouteOf } from "./family-moves.ts";
+import { insideWarnings, podWarnings, removalWarnings, rerouteOf } from "./family-moves.ts";
 import { coveringSelector } from "./family-pods.ts";
 import { objectLimitProblems } from "./shard-rules.ts";
 import { shardsOfConfigs } from "./shards.ts";
@@ -46,8 +46,8 @@ export function judgeEdit(before: unknown, after: unknown, surroundings: Surroun
   const isSame = isDeepEqual(checked.previous?.spec, config.spec);
   if (isSame || !isValid(previous) || !isValid(family)) return { problems: [], warnings };
   const reroute = config.spec.paused === true ? undefined : rerouteOf(previous, family);
-  const removals = removalWarnings(previous, family);
-  return { problems: [], warnings: [...warnings, ...removals], ...(reroute === undefined ? {} : { reroute }) };
+  const moves = [...removalWarnings(previous, family), ...insideWarnings(previous, family)];
+  return { problems: [], warnings: [...warnings, ...moves], ...(reroute === undefined ? {} : { reroute }) };
 }
 
 function isValid(family: Family | undefined): family is Family {

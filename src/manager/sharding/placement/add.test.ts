@@ -77,6 +77,22 @@ function setUp(root: object = {}, spec: object = {}) {
 }
 
 describe("the placement of a root", () => {
+  it("counts the namespaces of other clusters, and looks again later while they are not known", async () => {
+    const world = setUp({ placement: "Balanced" });
+    world.scale(2);
+    world.ready(0, 1);
+    await world.reconcile();
+    world.scale(3);
+    world.ready(0, 1, 2);
+    world.abroad({ known: [], isComplete: false, awaitedUntilMs: world.clock.now() + 30_000 });
+    expect((await world.reconcile()).result).toEqual({ requeueAfterMs: 30_000 });
+    expect(world.stored()).toMatchObject({ active: [1, 2] });
+    const names = Array.from({ length: 300 }, (_, at) => `team-${at}`);
+    world.abroad({ known: [{ cluster: "eu", names }], isComplete: true });
+    await world.reconcile();
+    expect(world.stored()).toMatchObject({ active: [1, 2, 3], moves: [{ namespaces: expect.toSatisfy((moved) => moved > 90) }] });
+  });
+
   it("is written once, and not again for equal facts", async () => {
     const world = setUp();
     world.scale(3);

@@ -53,7 +53,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     restart: "facts status",
     rollout: "apps context facts injection restart server sharding status",
     admission: "apps context facts injection policies rollout status",
-    metrics: "apps clusters policies status",
+    metrics: "apps cluster-namespaces clusters policies status",
     "manager-state": "context",
     "app-controller": "admission apps cluster-namespaces clusters context facts labels metrics restart server status",
   },

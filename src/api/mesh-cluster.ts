@@ -146,11 +146,21 @@ const statusSchema = z.object({
   namespaces: optional(z.array(namespacesSchema).max(MAX_CLUSTER_OWNERS).meta(listMap("app"))).describe(
     "With interception: Terminate, how each app divides the cluster's namespaces.",
   ),
+  earliestExpiry: optional(
+    z.object({
+      of: textUpTo(64).describe(
+        "ServerCertificate: that of the cluster's API server. CertificateAuthority: the CA in certificateAuthorityData. KubeconfigCertificateAuthority, KubeconfigClientCertificate, KubeconfigToken: what is in the kubeconfig of kubeconfigSecret.",
+      ),
+      time: textUpTo(32).describe("When it ends, in RFC 3339."),
+    }),
+  ).describe(
+    "With interception: Terminate, what ends first of the certificates and the token by which the mesh reaches the cluster. The credentials of the operator are not known.",
+  ),
   waitingOn: atomicList(textUpTo(253), 16).describe(
     "Pods that may still send requests to the cluster though they do not own it.",
   ),
   conditions: optional(conditionsSchema).describe(
-    "Ready: True if Identified and Enforced are True, or if interception is None and no pod finds a cluster of another subset. With interception: Terminate also NamespacesWatched has to be True: the manager knows the cluster's namespaces. Identified: no older MeshCluster of the namespace has one of its servers, its clusterID or an object of its discoveredBy. Enforced: only pods of the owner can write to the cluster through the mesh. Decided: False while the cluster keeps its owner because a PlacementDecision is missing that a rule names. Reachable: False while a pod of the owner cannot connect to the cluster; Ready does not depend on these two.",
+    "Ready: True if Identified and Enforced are True, or if interception is None and no pod finds a cluster of another subset. With interception: Terminate also NamespacesWatched has to be True: the manager knows the cluster's namespaces. Identified: no older MeshCluster of the namespace has one of its servers, its clusterID or an object of its discoveredBy. Enforced: only pods of the owner can write to the cluster through the mesh. Decided: False while the cluster keeps its owner because a PlacementDecision is missing that a rule names. CredentialsValid: with interception: Terminate, False when a certificate or token for the cluster ends within 14 days, or within a tenth of its lifetime if that is less. Reachable: False while a pod of the owner cannot connect to the cluster. Ready does not depend on these three.",
   ),
 });
 
@@ -168,6 +178,7 @@ export const meshClusterKind = defineKind({
     READY.status,
     READY.reason,
     textColumn("Waiting-For", ".status.waitingOn[0]", "A pod that may still send requests though it does not own the cluster."),
+    textColumn("Expires", ".status.earliestExpiry.time", "When the first certificate or token for the cluster ends."),
     AGE_COLUMN,
     READY.message,
   ],

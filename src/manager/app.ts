@@ -226,7 +226,8 @@ function createServers(base: Base, { pods, followed }: PodWatches, { isLeader, l
   };
   const policies = POLICY_KINDS.map(({ resource }) => listed(resource));
   const kinds = [...base.sources.map(({ resource }) => listed(resource)), ...policies, listed(MESH_CLUSTERS)];
-  base.observed.readFrom({ registry, apps, policies, kinds, isLeader, clock });
+  const clusters = () => base.informers.store(MESH_CLUSTERS).list();
+  base.observed.readFrom({ registry, apps, policies, kinds, clusters, isLeader, clock });
   return { mesh, snapshots, health, webhooks };
 }
 
@@ -267,7 +268,7 @@ function createControllers(
     addLabelsController({ ...base, families, states: labels, perSecond: config.labelsPerSecond }),
     addPoliciesController({ ...base, pods, events }),
     addPeersController({ ...base, pods }),
-    addClustersController({ ...base, plans }),
+    addClustersController({ ...base, events, plans }),
     addClusterNamespacesController(base),
     addProfilesController({ ...base, events }),
     addPlacementsController({ ...base, events, plans }),

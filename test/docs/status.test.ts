@@ -44,6 +44,7 @@ describe("docs/reference/status.md", () => {
       apps: { list: () => [], get: () => undefined },
       policies: [],
       kinds: [],
+      clusters: () => [],
       isLeader: () => false,
       clock: { now: () => 0 },
     });

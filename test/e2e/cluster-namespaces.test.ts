@@ -7,6 +7,8 @@ import { ProxyAgent, request } from "undici";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { MESH_CLUSTERS, OWNERSHIP_SLICES } from "../../src/api/resources.ts";
+import { createCa } from "../../src/base/certificates.ts";
+import { EVENTS } from "../../src/kube/client/resources.ts";
 import { turnsOf } from "../support/cluster-writer.ts";
 import { ctrlmesh } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
@@ -23,6 +25,7 @@ const NAMESPACE = "foo-system";
 const SUBSETS = { "foo-0": "", "foo-1": "", "canary-0": "v2" };
 const DRAIN_SECONDS = 2;
 const NAMESPACES = ["team-a", "team-b", "team-c"];
+const DAY_MS = 86_400_000;
 const BASE = "/_ctrlmesh/clusters/eu";
 
 describeWithKube("the namespaces of another cluster", () => {
@@ -114,6 +117,26 @@ describeWithKube("the namespaces of another cluster", () => {
     expect(await namesSeenBy("canary-0", "/api/v1/configmaps")).toEqual(["team-a"]);
     expect(await namesSeenBy("foo-0", "/api/v1/configmaps")).toEqual(["team-b", "team-c"]);
     expect(await conditions()).toMatchObject({ NamespacesWatched: expect.stringMatching(/^True/), Enforced: "True OneOwner" });
+  });
+
+  it("have a condition, an Event and a time for a certificate of the manager that ends soon, until the Secret has none", async () => {
+    const now = Date.now() - 360 * DAY_MS;
+    const { certPem, keyPem } = createCa({ commonName: "ctrlmesh", now, days: 365 });
+    const base64 = (text: string) => Buffer.from(text).toString("base64");
+    const before = (await statusOf())?.earliestExpiry;
+    await cluster.giveAccess(mesh, { "client-certificate-data": base64(certPem), "client-key-data": base64(keyPem) });
+    await eventually(async () => expect((await conditions()).CredentialsValid).toBe("False ExpiringSoon"), { withinMs: 40_000 });
+    expect(await conditions()).toMatchObject({ Ready: "True OneOwner", NamespacesWatched: "True Listed" });
+    await eventually(async () => {
+      const { items } = await mesh.client.list(EVENTS, { namespace: NAMESPACE });
+      expect(items.map(({ reason, involvedObject }) => `${reason} ${involvedObject?.name}`)).toContain(
+        "CredentialsExpiringSoon eu",
+      );
+    }, 10_000);
+    await cluster.giveAccess(mesh);
+    await eventually(async () => expect((await conditions()).CredentialsValid).toBe("True Valid"), { withinMs: 40_000 });
+    expect(before).toMatchObject({ of: "KubeconfigToken" });
+    expect((await statusOf())?.earliestExpiry).toEqual(before);
   });
 
   it("cannot be reached by a connection around the proxy's path", async () => {

@@ -92,6 +92,12 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     silent("no app divides it", [condition(CLUSTER, "Enforced", "Unknown", "NotDivided")], "11m"),
     silent("it has one writer", [condition(CLUSTER, "Enforced", "True", "OneOwner")], "11m"),
   ],
+  CtrlmeshClusterCredentialsEnd: [
+    fires("a token ends in some days", [condition(CLUSTER, "CredentialsValid", "False", "ExpiringSoon")], "10m", CLUSTER),
+    fires("a certificate has ended", [condition(CLUSTER, "CredentialsValid", "False", "Expired")], "10m", CLUSTER),
+    silent("none ends soon", [condition(CLUSTER, "CredentialsValid", "True", "Valid")], "11m"),
+    silent("none is known", [condition(CLUSTER, "CredentialsValid", "Unknown", "NotKnown")], "11m"),
+  ],
   CtrlmeshSnapshotRejected: [
     fires("a sidecar refuses its routes", [proxies("rejected", "1x9")], "5m", { ...APP, subset: "v2" }),
     silent("a sidecar is pending", [proxies("pending", "1x9"), proxies("rejected", "0x9")], "6m"),

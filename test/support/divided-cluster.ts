@@ -20,14 +20,14 @@ export function createDividedCluster(name: string, kube: Kube, server: Pick<Kube
     if (status !== 201) throw new Error(`creating in ${path}: ${status} ${answer}`);
     return JSON.parse(answer.toString());
   };
-  const kubeconfig = (token: string) => {
+  const kubeconfig = (token: string, more: object = {}) => {
     const cluster = { server: server.server, "certificate-authority-data": authority };
     return stringify({
       apiVersion: "v1",
       kind: "Config",
       "current-context": name,
       clusters: [{ name, cluster }],
-      users: [{ name, user: { token } }],
+      users: [{ name, user: { token, ...more } }],
       contexts: [{ name, context: { cluster: name, user: name } }],
     });
   };
@@ -46,9 +46,19 @@ export function createDividedCluster(name: string, kube: Kube, server: Pick<Kube
     const { status } = await create("/api/v1/namespaces/default/serviceaccounts/ctrlmesh/token", request);
     return status.token;
   };
+  let token: string | undefined;
+  /** Creates or changes the Secret with the manager's access. @param more fields of the kubeconfig's user beside the token */
+  const giveAccess = async (mesh: Mesh, more: object = {}): Promise<void> => {
+    token ??= await readerToken();
+    const metadata = { namespace: mesh.appNamespace, name };
+    await mesh.apply(
+      stringify({ apiVersion: "v1", kind: "Secret", metadata, stringData: { kubeconfig: kubeconfig(token, more) } }),
+    );
+  };
   return {
     name,
     kube,
+    giveAccess,
     /** Leads there directly, as an administrator. */
     adminKubeconfig: () => kubeconfig(kube.token),
     createNamespace: (namespace: string, labels: Labels = {}) =>
@@ -72,8 +82,7 @@ export function createDividedCluster(name: string, kube: Kube, server: Pick<Kube
       const object = { apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata };
       const spec = { servers: [server.server], interception, drainSeconds };
       if (interception === "Tunnel") return void (await mesh.apply(stringify({ ...object, spec })));
-      const stringData = { kubeconfig: kubeconfig(await readerToken()) };
-      await mesh.apply(stringify({ apiVersion: "v1", kind: "Secret", metadata, stringData }));
+      await giveAccess(mesh);
       const terminate = { certificateAuthorityData: authority, kubeconfigSecret: name };
       await mesh.apply(stringify({ ...object, spec: { ...spec, terminate } }));
     },

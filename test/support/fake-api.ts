@@ -31,6 +31,8 @@ export interface FakeApi {
   /** Sets the responses to later requests. */
   script: Script;
   onUpgrade: ((req: IncomingMessage, socket: Duplex, head: Buffer) => void) | undefined;
+  /** Uses this certificate from the next connection on. */
+  useCertificate(certificate: KeyCertificate): void;
   /** Uses a certificate of a new CA from the next connection on. */
   rotateCa(): void;
   /** Destroys the connections. The server keeps running. */
@@ -61,10 +63,11 @@ export async function startFakeApi(script: Script = answerOk, port = 0): Promise
     else api.onUpgrade(req, socket, head);
   });
   server.on("tlsClientError", () => undefined);
+  const useCertificate = ({ certPem: cert, keyPem: key }: KeyCertificate) => server.setSecureContext({ cert, key });
   const useCa = () => {
     api.ca = createCa({ commonName: "fake api ca", now: Date.now() });
     const leaf = issueServerCertificate(api.ca, { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"], now: Date.now() });
-    server.setSecureContext({ cert: leaf.certPem, key: leaf.keyPem });
+    useCertificate(leaf);
   };
   const api: FakeApi = {
     url: "",
@@ -79,6 +82,7 @@ export async function startFakeApi(script: Script = answerOk, port = 0): Promise
     },
     script,
     onUpgrade: undefined,
+    useCertificate,
     rotateCa: useCa,
     reset() {
       for (const socket of sockets.keys()) socket.destroy();

@@ -84,6 +84,9 @@ export async function startFakeHttp2Api(options: FakeHttp2Options): Promise<Fake
     get streams() {
       return streams;
     },
+    useCertificate() {
+      throw new Error("the fake HTTP/2 API cannot change its certificate");
+    },
     rotateCa() {
       throw new Error("the fake HTTP/2 API cannot change its CA");
     },

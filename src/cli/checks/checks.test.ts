@@ -306,6 +306,13 @@ describe("check of other clusters", () => {
     ]);
   });
 
+  it("finds a certificate or token for a cluster that ends soon", async () => {
+    expect(await found(is("CredentialsValid", "False", "ExpiringSoon"))).toEqual([
+      "warning: CredentialsValid is False (ExpiringSoon): why",
+    ]);
+    expect(await found(is("CredentialsValid", "Unknown", "NotKnown"))).toEqual([]);
+  });
+
   it("takes a move, and a cluster that nobody divides, for right", async () => {
     expect(await found(is("Enforced", "False", "Moving", 60_000))).toEqual([]);
     expect(await found(is("Ready", "Unknown", "NotDivided"), is("Enforced", "Unknown", "NotDivided"))).toEqual([]);

@@ -1,5 +1,6 @@
 // The address of one API server and the credentials for it. The token is read again for every request, so a
 // rotated service-account token is used immediately.
+import type { X509Certificate } from "node:crypto";
 import type { Env } from "../../base/env.ts";
 import { MeshError } from "../../base/errors.ts";
 
@@ -21,6 +22,8 @@ export interface KubeConnection {
   readonly skipTlsVerify?: boolean;
   /** A longer answer, or all events of one watch together, is an error. Absent: no bound. For servers that are not trusted. */
   readonly maxAnswerBytes?: number | undefined;
+  /** Called with the certificate of the server, for each new connection that is verified. */
+  readonly onServerCertificate?: ((certificate: X509Certificate) => void) | undefined;
   readonly userAgent: string;
   /** The namespace of the context, or of the pod; undefined if none is named. */
   readonly namespace?: string | undefined;

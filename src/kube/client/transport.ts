@@ -1,7 +1,8 @@
 // One HTTP/1.1 connection pool to the API server. Invariants: TLS is verified; a token is sent only over TLS
 // or the loopback; every exchange ends when its signal fires.
 import type { IncomingHttpHeaders } from "node:http";
-import { Pool } from "undici";
+import { TLSSocket } from "node:tls";
+import { buildConnector, Pool } from "undici";
 import { errorMessage, MeshError } from "../../base/errors.ts";
 import type { KubeConnection } from "./connection.ts";
 
@@ -27,6 +28,8 @@ const TCP_KEEPALIVE_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 // Below kube-apiserver's 90 s and most load balancers' 60 s, so that the server is rarely the first to close.
 const IDLE_CONNECTION_MS = 30_000;
+/** With `onServerCertificate`: a renewed certificate is seen by the next connection, and watches could use one for ever. */
+const REQUESTS_PER_CONNECTION = 4;
 
 /** @throws MeshError `BAD_CONNECTION` for a server URL that cannot be used */
 export function createTransport(connection: KubeConnection) {
@@ -37,16 +40,8 @@ export function createTransport(connection: KubeConnection) {
     headersTimeout: 0, // the client has deadlines by its own clock
     bodyTimeout: 0,
     ...(connection.maxAnswerBytes !== undefined && { maxResponseSize: connection.maxAnswerBytes }),
-    connect: {
-      timeout: CONNECT_TIMEOUT_MS,
-      ...(connection.socketPath !== undefined && { socketPath: connection.socketPath }),
-      keepAliveInitialDelay: TCP_KEEPALIVE_MS,
-      rejectUnauthorized: connection.skipTlsVerify !== true, // NODE_TLS_REJECT_UNAUTHORIZED does not turn it off
-      ca: connection.caPem,
-      cert: connection.clientCert,
-      key: connection.clientKey,
-      servername: connection.tlsServerName,
-    },
+    ...(connection.onServerCertificate !== undefined && { maxRequestsPerClient: REQUESTS_PER_CONNECTION }),
+    connect: connectorOf(connection),
   });
   const prefix = server.pathname.replace(/\/$/, "");
   return {
@@ -72,6 +67,30 @@ export function createTransport(connection: KubeConnection) {
     },
     close: (): Promise<void> => pool.destroy(),
   };
+}
+
+function connectorOf(connection: KubeConnection): buildConnector.BuildOptions | buildConnector.connector {
+  const { onServerCertificate } = connection;
+  const options: buildConnector.BuildOptions = {
+    timeout: CONNECT_TIMEOUT_MS,
+    ...(connection.socketPath !== undefined && { socketPath: connection.socketPath }),
+    keepAliveInitialDelay: TCP_KEEPALIVE_MS,
+    rejectUnauthorized: connection.skipTlsVerify !== true, // NODE_TLS_REJECT_UNAUTHORIZED does not turn it off
+    ca: connection.caPem,
+    cert: connection.clientCert,
+    key: connection.clientKey,
+    servername: connection.tlsServerName,
+  };
+  if (onServerCertificate === undefined) return options;
+  // A resumed session would not show the certificate of today.
+  const connect = buildConnector({ ...options, allowH2: false, maxCachedSessions: 0 });
+  return (target, callback) =>
+    connect(target, (...result) => {
+      const [, socket] = result;
+      const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+      if (certificate !== undefined) onServerCertificate(certificate);
+      callback(...result);
+    });
 }
 
 /** The error for a broken exchange: the signal's reason if it fired, else `KUBE_UNREACHABLE`. */

@@ -1,6 +1,7 @@
 // The clusters whose namespaces this manager watches, and what is known of each. Invariant: a cluster that cannot be watched changes
 // nothing for another one. The leader's controller fills it; apps and statuses read it.
 
+import type { X509Certificate } from "node:crypto";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListeners } from "../../base/listeners.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
@@ -10,6 +11,7 @@ import type { KubeObject } from "../../kube/types.ts";
 import { labelsChanged } from "../../runtime/controller.ts";
 import { formatRequest, parseRequest, type Request } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
+import { type CredentialEnd, endsOfConnection } from "./credential-ends.ts";
 import { createNamespaceWatch, type NamespaceWatch, type RemoteClient } from "./namespace-watch.ts";
 import type { TenantConnection } from "./read-kubeconfig.ts";
 import { isRefusal, MAX_ANSWER_BYTES, MAX_NAMESPACES } from "./remote-namespaces.ts";
@@ -33,6 +35,11 @@ interface Watched {
   /** Why there is no watch. */
   problem?: NamespacesState | undefined;
   watch?: NamespaceWatch | undefined;
+  /** The last credentials. Absent without a watch. */
+  credentials?: Omit<TenantConnection, "server"> | undefined;
+  ends: readonly CredentialEnd[];
+  /** What the server of the watch showed last. */
+  certificate?: X509Certificate | undefined;
   /** What was last told to the listeners. */
   told: string;
 }
@@ -49,6 +56,8 @@ export type WatchedClusters = ReturnType<typeof createWatchedClusters>;
 const DEBOUNCE_MS = 100;
 /** A namespace has at most 32; each has a connection of its own. */
 const MAX_WATCHES = 256;
+/** OpenSSL's code, in the message of a trouble. */
+const SERVER_CERTIFICATE_ENDED = "CERT_HAS_EXPIRED";
 const NOT_YET: NamespacesState = { reason: "NotListedYet", message: "the manager has not listed the cluster's namespaces yet" };
 
 export function createWatchedClusters({ userAgent, connect = createKubeClient, clock, random, log }: WatchedClustersOptions) {
@@ -62,15 +71,20 @@ export function createWatchedClusters({ userAgent, connect = createKubeClient, c
     if (problem !== undefined) return problem;
     return watch === undefined ? NOT_YET : watchState(watch);
   };
+  const endsOf = (cluster: Request): readonly CredentialEnd[] => {
+    const { watch, ends = [] } = clusters.get(formatRequest(cluster)) ?? {};
+    const isRefused = watch?.trouble?.message.includes(SERVER_CERTIFICATE_ENDED) ?? false;
+    return isRefused ? [...ends, { of: "ServerCertificate", endsMs: undefined }] : ends;
+  };
   const tell = (key: string) => {
     const entry = clusters.get(key);
-    const { reason, message } = stateOf(parseRequest(key));
-    if (entry === undefined || entry.told === `${reason} ${message}`) return;
-    entry.told = `${reason} ${message}`;
+    const state = JSON.stringify([stateOf(parseRequest(key)), endsOf(parseRequest(key))]);
+    if (entry === undefined || entry.told === state) return;
+    entry.told = state;
     onState.tell(parseRequest(key));
   };
   const entryOf = (key: string): Watched => {
-    const entry = clusters.get(key) ?? { told: "" };
+    const entry = clusters.get(key) ?? { told: "", ends: [] };
     clusters.set(key, entry);
     return entry;
   };
@@ -78,7 +92,7 @@ export function createWatchedClusters({ userAgent, connect = createKubeClient, c
     const entry = clusters.get(key);
     const watch = entry?.watch;
     if (entry === undefined || watch === undefined) return;
-    entry.watch = undefined;
+    Object.assign(entry, { watch: undefined, credentials: undefined, certificate: undefined, ends: [] });
     watch.stop().catch((error: unknown) => log.error({ err: error, cluster: key }, "a watch could not be ended"));
     onNamespaces.tell(parseRequest(key));
   };
@@ -111,6 +125,8 @@ export function createWatchedClusters({ userAgent, connect = createKubeClient, c
 
   return {
     stateOf,
+    /** When the credentials of the watch end, and the certificate of the server. */
+    endsOf,
     /** The cluster's namespaces; undefined until they are listed. */
     storeOf(cluster: Request): Store<KubeObject> | undefined {
       const store = clusters.get(formatRequest(cluster))?.watch?.store;
@@ -127,12 +143,19 @@ export function createWatchedClusters({ userAgent, connect = createKubeClient, c
         return false;
       }
       entry.problem = undefined;
-      const client = connect({ server, ...credentials, userAgent, maxAnswerBytes: MAX_ANSWER_BYTES });
+      const onServerCertificate = (certificate: X509Certificate) => {
+        if (entry.credentials !== credentials) return;
+        Object.assign(entry, { certificate, ends: endsOfConnection(credentials, certificate) });
+        tell(key);
+      };
+      const client = connect({ server, ...credentials, userAgent, maxAnswerBytes: MAX_ANSWER_BYTES, onServerCertificate });
       if (entry.watch?.server === server) entry.watch.use(client);
       else {
         stopWatch(key);
         entry.watch = startWatch(key, server, client);
       }
+      entry.credentials = credentials;
+      entry.ends = endsOfConnection(credentials, entry.certificate);
       tell(key);
       return true;
     },

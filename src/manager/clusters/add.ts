@@ -2,6 +2,7 @@
 // name, and what is known of the clusters' namespaces. A request names a namespace.
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import { type Controller, controllerOf, generationChanged } from "../../runtime/controller.ts";
+import type { EventRecorder } from "../../runtime/events.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
 import type { WatchedClusters } from "../cluster-namespaces/watched-clusters.ts";
 import type { ControllerBase, ManagerContext } from "../context/manager-context.ts";
@@ -12,9 +13,10 @@ import { createClustersReconciler } from "./reconciler.ts";
 const DEBOUNCE_MS = 500;
 
 interface ClustersControllerOptions extends ControllerBase, Pick<ManagerContext, "apps" | "clock"> {
+  readonly events: Pick<EventRecorder, "event">;
   readonly plans: PublishedPlans;
   readonly clusters: KnownClusters;
-  readonly watched: Pick<WatchedClusters, "stateOf" | "onState">;
+  readonly watched: Pick<WatchedClusters, "stateOf" | "endsOf" | "onState">;
 }
 
 export function addClustersController(options: ClustersControllerOptions): Controller {

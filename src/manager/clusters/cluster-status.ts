@@ -11,7 +11,9 @@ import { subsetDisplayName, subsetText } from "../../mesh/ownership/words.ts";
 import { withTransitionTime } from "../../runtime/status-writer.ts";
 import type { AcceptedClusters } from "../apps/accept-clusters.ts";
 import { countByHolder } from "../apps/count-by-holder.ts";
+import type { CredentialEnd } from "../cluster-namespaces/credential-ends.ts";
 import type { NamespacesState } from "../cluster-namespaces/watched-clusters.ts";
+import { credentialsVerdict, earliestExpiry } from "./credentials-verdict.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
 
 /** What one app says about the cluster. */
@@ -37,6 +39,8 @@ interface StatusFacts {
   readonly unplanned: ReadonlySet<string>;
   /** Whether the manager knows the cluster's namespaces. Absent: they are not divided. */
   readonly watched?: NamespacesState | undefined;
+  /** When its certificates and the manager's token end. Only with `watched`. */
+  readonly ends?: readonly CredentialEnd[] | undefined;
   /** The manager has not known of some pods, or of the namespaces, for so long that the status says so. */
   readonly isLongUnheard?: boolean | undefined;
   /** RFC 3339 */
@@ -57,6 +61,7 @@ export const CLUSTER_REASONS = {
     "NotDivided",
   ],
   Enforced: ["OneOwner", "Moving", "PodsNotEnforcing", "NotDivided", "NotIntercepted"],
+  CredentialsValid: ["Valid", "ExpiringSoon", "Expired", "NotKnown"],
   Decided: ["ByRules", "DecisionMissing", "NotDivided"],
   Reachable: ["NoFailures", "Unreachable", "NotDivided", "NotIntercepted"],
 } as const;
@@ -82,7 +87,16 @@ const CAUSES: Readonly<Record<ClusterWait["cause"], string>> = {
     "has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it",
 };
 
-export function clusterStatus({ object, refused, apps, unplanned, watched, isLongUnheard, now }: StatusFacts): MeshClusterStatus {
+export function clusterStatus({
+  object,
+  refused,
+  apps,
+  unplanned,
+  watched,
+  ends = [],
+  isLongUnheard,
+  now,
+}: StatusFacts): MeshClusterStatus {
   const { generation = 0 } = object.metadata;
   const { owners } = ownersOf(apps, unplanned, object);
   const kept = isLongUnheard ? {} : keptVerdicts({ status: object.status, generation, owners, apps, watched });
@@ -95,6 +109,10 @@ export function clusterStatus({ object, refused, apps, unplanned, watched, isLon
       };
   const enforced = kept.Enforced ?? enforcedVerdict(apps);
   const listed = kept.NamespacesWatched ?? (watched && watchedVerdict(watched, enforced));
+  const credentials = credentialsVerdict(ends, Date.parse(now));
+  // Before the manager has seen all of them, the others say nothing of the first that ends.
+  const keptCredentials = credentials.status === "False" ? undefined : kept.CredentialsValid;
+  const expiry = keptCredentials === undefined ? earliestExpiry(ends) : object.status?.earliestExpiry;
   const settled: Verdict = enforced.reason === "NotIntercepted" ? { ...enforced, status: "True" } : enforced;
   const ready = [identified, listed, enforced].find((verdict) => verdict?.status === "False") ?? settled;
   const previous = object.status?.conditions ?? [];
@@ -104,6 +122,7 @@ export function clusterStatus({ object, refused, apps, unplanned, watched, isLon
     ...(listed && { NamespacesWatched: listed }),
     Enforced: enforced,
     Decided: decidedVerdict(apps),
+    ...(watched && { CredentialsValid: keptCredentials ?? credentials }),
     Reachable: kept.Reachable ?? reachableVerdict(apps, enforced),
   }).map(([type, verdict]) => {
     const before = previous.find((each) => each.type === type);
@@ -117,6 +136,7 @@ export function clusterStatus({ object, refused, apps, unplanned, watched, isLon
     observedGeneration: generation,
     ...(owners && { owners }),
     ...(watched && { namespaces: namespacesOf(apps.slice(0, MAX_CLUSTER_OWNERS), counted) }),
+    ...(watched && expiry && { earliestExpiry: expiry }),
     ...(waitingOn.length === 0 ? {} : { waitingOn }),
     conditions,
   };

@@ -39,6 +39,7 @@ export function keptVerdicts({ status, generation, owners = [], apps, watched }:
     Enforced: isKept ? before : undefined,
     // Who owns a cluster may depend on it.
     Reachable: waits.some(isUnheard) && !hasTrouble ? verdictOf("Reachable") : undefined,
+    CredentialsValid: isUnlisted(watched) ? verdictOf("CredentialsValid") : undefined,
     NamespacesWatched: isUnlisted(watched) ? verdictOf("NamespacesWatched") : undefined,
   };
 }

@@ -1,13 +1,17 @@
 import { expect, it } from "vitest";
+import { createFakeClock } from "../../../test/support/fake-clock.ts";
+import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { fleetCluster } from "../../../test/support/mesh-cluster.ts";
 import { table } from "../../../test/support/route-table.ts";
 import { threadCpuMs } from "../../../test/support/thread-cpu.ts";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
+import { MESH_CLUSTERS } from "../../api/resources.ts";
 import type { RouteRule } from "../../mesh/ownership/table.ts";
 import { acceptClusters } from "../apps/accept-clusters.ts";
 import type { App } from "../apps/app.ts";
 import { clusterRoutes } from "../apps/cluster-routes.ts";
 import { createPublishedPlans, type OwnershipPlan } from "../apps/published-plans.ts";
+import type { CredentialEnd } from "../cluster-namespaces/credential-ends.ts";
 import { createKnownDecisions } from "../decisions/known-decisions.ts";
 import { createClustersReconciler } from "./reconciler.ts";
 
@@ -31,7 +35,8 @@ it("writes no status before each app that divides clusters has a plan: a new lea
     apps: { list: () => [{ ref, spec: { clusterOwners: () => "blue" } } as unknown as App] },
     plans,
     clusters: { of: () => acceptClusters([EU]), decisions: createKnownDecisions() },
-    watched: { stateOf: () => ({ reason: "Listed", message: "" }) },
+    watched: { stateOf: () => ({ reason: "Listed", message: "" }), endsOf: () => [] },
+    events: { event: () => undefined },
     clock: { now: () => 0, monotonicMs: () => 0 },
   });
   const request = { namespace: "", name: "fleet" };
@@ -61,7 +66,8 @@ it("costs the manager's thread little when 2,000 pods have not reported about 50
     apps: { list: () => [{ ref, spec: { clusterOwners: () => "blue" } } as unknown as App] },
     plans,
     clusters: { of: () => acceptClusters(objects), decisions: createKnownDecisions() },
-    watched: { stateOf: () => ({ reason: "Listed", message: "" }) },
+    watched: { stateOf: () => ({ reason: "Listed", message: "" }), endsOf: () => [] },
+    events: { event: () => undefined },
     clock: { now: () => 0, monotonicMs: () => 0 },
   });
   const clusters = objects.map(({ metadata }) => ({ name: metadata.name ?? "", servers: [], drainMs: 0, owner: "blue" }));
@@ -94,7 +100,8 @@ it("says of a cluster whose namespaces are divided what the manager knows of the
     apps: { list: () => [{ ref, spec: { clusterOwners: () => new Map() } } as unknown as App] },
     plans,
     clusters: { of: () => acceptClusters([{ ...EU, spec }]), decisions: createKnownDecisions() },
-    watched: { stateOf: ({ namespace, name }) => ({ reason: "Forbidden", message: `${namespace}/${name}` }) },
+    watched: { stateOf: ({ namespace, name }) => ({ reason: "Forbidden", message: `${namespace}/${name}` }), endsOf: () => [] },
+    events: { event: () => undefined },
     clock: { now: () => 0, monotonicMs: () => 0 },
   });
   await reconcile({ namespace: "", name: "fleet" }, new AbortController().signal);
@@ -110,6 +117,45 @@ it("says of a cluster whose namespaces are divided what the manager knows of the
     "NamespacesWatched False Forbidden",
     "Enforced True OneOwner",
     "Decided True ByRules",
+    "CredentialsValid Unknown NotKnown",
     "Reachable True NoFailures",
   ]);
+});
+
+it("looks again when a token of a cluster ends, and tells each of the two times once, also after a failover", async () => {
+  const clock = createFakeClock();
+  const client = createFakeKubeClient();
+  const spec = { servers: ["https://eu.example"], interception: "Terminate", terminate: { kubeconfigSecret: "eu" } } as const;
+  client.put(MESH_CLUSTERS, { ...EU, spec });
+  const list = () =>
+    [client.read<MeshCluster>(MESH_CLUSTERS, { namespace: "fleet", name: "eu" })].filter((each) => each !== undefined);
+  let ends: readonly CredentialEnd[] = [{ of: "KubeconfigToken", endsMs: clock.now() + 14 * 86_400_000 + 60_000 }];
+  const events: string[] = [];
+  const lead = () =>
+    createClustersReconciler({
+      client,
+      store: { list },
+      apps: { list: () => [] },
+      plans: createPublishedPlans(),
+      clusters: { of: () => acceptClusters(list()), decisions: createKnownDecisions() },
+      watched: { stateOf: () => ({ reason: "Listed", message: "" }), endsOf: () => ends },
+      events: { event: (_object, type, reason) => void events.push(`${type} ${reason}`) },
+      clock,
+    });
+  const run = (by = lead()) => by.reconcile({ namespace: "", name: "fleet" }, new AbortController().signal);
+  const patches = () => client.calls.filter(({ verb }) => verb === "patch").length;
+  expect(await run()).toEqual({ requeueAfterMs: 60_000 });
+  expect(list()[0]?.status).toMatchObject({ earliestExpiry: { of: "KubeconfigToken", time: "2026-01-15T00:01:00Z" } });
+  expect(events).toEqual([]);
+  await clock.advance(60_000);
+  expect(await run()).toEqual({ requeueAfterMs: 6 * 3_600_000 });
+  await run();
+  await clock.advance(14 * 86_400_000);
+  expect(await run()).toEqual({});
+  await run();
+  expect([events, patches()]).toEqual([["Warning CredentialsExpiringSoon", "Warning CredentialsExpired"], 3]);
+  ends = [];
+  await run();
+  expect(list()[0]?.status).not.toHaveProperty("earliestExpiry");
+  expect(events).toHaveLength(2);
 });

@@ -2,8 +2,10 @@
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import type { Clock } from "../../base/clock.ts";
+import { remember } from "../../base/remember.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
+import type { EventRecorder } from "../../runtime/events.ts";
 import type { Reconciler } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
@@ -12,8 +14,10 @@ import type { ChosenClusters } from "../apps/chosen-clusters.ts";
 import type { ClusterFacts } from "../apps/compile/route-spec.ts";
 import { plannedClusters } from "../apps/planned-clusters.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
+import { endOfAuthorities } from "../cluster-namespaces/credential-ends.ts";
 import type { WatchedClusters } from "../cluster-namespaces/watched-clusters.ts";
 import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
+import { nextVerdictMs } from "./credentials-verdict.ts";
 import { isWaitingToHear } from "./kept-verdicts.ts";
 import type { KnownClusters } from "./known-clusters.ts";
 
@@ -23,7 +27,8 @@ interface ClustersReconcilerOptions {
   readonly apps: Pick<Apps, "list">;
   readonly plans: Pick<PublishedPlans, "get">;
   readonly clusters: Pick<KnownClusters, "of" | "decisions">;
-  readonly watched: Pick<WatchedClusters, "stateOf">;
+  readonly watched: Pick<WatchedClusters, "stateOf" | "endsOf">;
+  readonly events: Pick<EventRecorder, "event">;
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
 }
 
@@ -31,9 +36,11 @@ interface ClustersReconcilerOptions {
 const LOOK_AGAIN_MS = 5_000;
 /** Within this time after a failover pods report, and namespaces are listed. Until then the statuses stay as they are. */
 const UNHEARD_MS = 60_000;
+/** Timers are bounded. */
+const LONGEST_PAUSE_MS = 6 * 3_600_000;
 
 export function createClustersReconciler(options: ClustersReconcilerOptions): Reconciler {
-  const { client, store, apps, plans, clusters, watched, clock } = options;
+  const { client, store, apps, plans, clusters, watched, events, clock } = options;
   /** By namespace, by the cluster's name: since when the manager has waited to hear of it. */
   const unheard = new Map<string, ReadonlyMap<string, number>>();
   /** By the cluster's name. */
@@ -58,6 +65,14 @@ export function createClustersReconciler(options: ClustersReconcilerOptions): Re
     });
     return Map.groupBy(all, ({ route }) => route.name);
   };
+  /** Its text names neither a time nor a server, so that a server with ever new certificates makes one Event. */
+  const tellOfEnds = (before: MeshCluster, after: MeshCluster | undefined) => {
+    const reasonOf = (object: MeshCluster | undefined) =>
+      object?.status?.conditions?.find(({ type }) => type === "CredentialsValid")?.reason ?? "";
+    const reason = reasonOf(after);
+    const words = END_EVENTS[reason];
+    if (words !== undefined && reason !== reasonOf(before)) events.event(before, "Warning", `Credentials${reason}`, words);
+  };
   return {
     async reconcile({ name: namespace }, signal) {
       // A new leader has no plans yet, and would say that nobody owns the clusters.
@@ -69,6 +84,7 @@ export function createClustersReconciler(options: ClustersReconcilerOptions): Re
       const unplanned = new Set(apps.list(namespace).flatMap(({ ref }) => (plans.get(ref) === undefined ? [ref.name] : [])));
       const since = new Map<string, number>();
       const nowMs = clock.monotonicMs();
+      const pauses: number[] = [];
       for (const object of store.list(namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
         const { name = "" } = object.metadata;
         const now = new Date(clock.now()).toISOString();
@@ -76,15 +92,35 @@ export function createClustersReconciler(options: ClustersReconcilerOptions): Re
         const appsOf = found.get(name) ?? [];
         if (isWaitingToHear(appsOf, watching)) since.set(name, unheard.get(namespace)?.get(name) ?? nowMs);
         const isLongUnheard = nowMs - (since.get(name) ?? nowMs) >= UNHEARD_MS;
-        const facts = { refused: refused.get(name), apps: appsOf, unplanned, watched: watching, isLongUnheard, now };
-        await writeStatus(client, MESH_CLUSTERS, object, (current) => clusterStatus({ ...facts, object: current }), { signal });
+        const ends = watching && [...watched.endsOf({ namespace, name }), ...authorityEnds(upstreams.get(name) ?? {})];
+        const nextMs = ends && nextVerdictMs(ends, clock.now());
+        if (nextMs !== undefined) pauses.push(Math.min(LONGEST_PAUSE_MS, nextMs - clock.now()));
+        const facts = { refused: refused.get(name), apps: appsOf, unplanned, watched: watching, ends, isLongUnheard, now };
+        const written = await writeStatus(
+          client,
+          MESH_CLUSTERS,
+          object,
+          (current) => clusterStatus({ ...facts, object: current }),
+          {
+            signal,
+          },
+        );
+        tellOfEnds(object, written);
       }
       unheard.set(namespace, since);
-      const untilMs = [...since.values()].map((sinceMs) => sinceMs + UNHEARD_MS).filter((each) => each > nowMs);
-      return untilMs.length === 0 ? {} : { requeueAfterMs: Math.min(...untilMs) - nowMs };
+      for (const sinceMs of since.values()) if (sinceMs + UNHEARD_MS > nowMs) pauses.push(sinceMs + UNHEARD_MS - nowMs);
+      return pauses.length === 0 ? {} : { requeueAfterMs: Math.min(...pauses) };
     },
   };
 }
+
+const END_EVENTS: Readonly<Record<string, string>> = {
+  ExpiringSoon: "a certificate or token for the cluster ends soon: the condition CredentialsValid names it",
+  Expired: "a certificate or token for the cluster has ended: the condition CredentialsValid names it",
+};
+
+/** Clusters are accepted once for each change of a MeshCluster. */
+const authorityEnds = remember(({ ca }: { readonly ca?: string | undefined }) => endOfAuthorities("CertificateAuthority", ca));
 
 function idleOf(
   spec: AppSpec | undefined,

@@ -53,6 +53,7 @@ function setup(isLeader = true, appStatus: AppStatus = status) {
     apps: appsOf(appOf({ metadata: { namespace: "shop", name: "app" }, status: appStatus })),
     policies: [{ kind: "CircuitBreaker", list: () => policies }],
     kinds: [],
+    clusters: () => [],
     isLeader: () => isLeader,
     clock: { now: () => Date.parse("2026-01-02T00:00:00Z") },
   });
@@ -128,7 +129,7 @@ describe("the metrics of shards", () => {
     const ofApp = [appOf({ metadata: { namespace: "shop", name: "app" }, status })];
     const registry = { pods: [], facts: () => undefined };
     const list = () => [...apps, ...ofApp] as ReturnType<typeof appOf>[];
-    const others = { policies: [], kinds: [], isLeader: () => isLeader, clock: { now: () => 0 } };
+    const others = { policies: [], kinds: [], clusters: () => [], isLeader: () => isLeader, clock: { now: () => 0 } };
     metrics.readFrom({ registry, apps: { list, get: () => undefined }, ...others });
     const lines = async () =>
       (await metricsRegistry.metrics())

@@ -1,6 +1,7 @@
 // The manager's own metrics. Invariant: labels name the mesh's objects, subsets and states, never namespaces of
 // tenants or pods, so their number is bounded.
 import type { AppStatus } from "../../api/app-status.ts";
+import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../base/metrics.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
@@ -9,6 +10,7 @@ import type { App, AppRef, Apps } from "../apps/app.ts";
 import type { PolicyObject } from "../policies/policy-kind.ts";
 import { ageMs, conditionOf } from "../status/facts.ts";
 import { addConditionMetrics, type ConditionedKind } from "./condition-metrics.ts";
+import { addExpiryMetric } from "./expiry-metric.ts";
 import { addShardMetrics, createShardMoves, type ShardMoves } from "./shard-metrics.ts";
 
 export interface ManagerMetrics {
@@ -27,6 +29,7 @@ interface MetricSources {
   readonly policies: readonly { readonly kind: string; list(): readonly PolicyObject[] }[];
   /** All kinds whose objects have conditions, the policies too. */
   readonly kinds: readonly ConditionedKind[];
+  readonly clusters: () => readonly MeshCluster[];
   readonly isLeader: () => boolean;
   readonly clock: Pick<Clock, "now">;
 }
@@ -82,6 +85,7 @@ export function createManagerMetrics({ metricsRegistry }: { readonly metricsRegi
     readFrom(sources) {
       addGauges(registers, sources);
       addConditionMetrics(registers, () => (sources.isLeader() ? sources.kinds : []));
+      addExpiryMetric(registers, () => (sources.isLeader() ? sources.clusters() : []));
       addShardMetrics(registers, moves, () => (sources.isLeader() ? sources.apps.list() : []));
     },
   };

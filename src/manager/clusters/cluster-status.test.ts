@@ -174,6 +174,14 @@ describe("the status of a MeshCluster", () => {
       });
     });
 
+    it("waits for nothing any more when the last app stops dividing it", () => {
+      const facts = { refused: undefined, unplanned: NONE, now };
+      const status = clusterStatus({ ...facts, object, apps: [divided([])], watched: LISTED });
+      const gone = { reason: "NotListedYet", message: "" } as const;
+      const { conditions } = clusterStatus({ ...facts, object: { ...object, status }, apps: [], watched: gone });
+      expect(conditions?.find(({ type }) => type === "NamespacesWatched")).toMatchObject({ reason: "NotDivided" });
+    });
+
     it("lists the 32 subsets with the most namespaces", () => {
       const rules = Array.from(
         { length: 40 },

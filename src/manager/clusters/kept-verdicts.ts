@@ -25,7 +25,7 @@ interface KeptFacts {
 /** The conditions that stay as they are. */
 export function keptVerdicts({ status, generation, owners = [], apps, watched }: KeptFacts) {
   const isAboutThis = status?.observedGeneration === generation && isDeepStrictEqual(status.owners ?? [], owners);
-  if (!isAboutThis) return {};
+  if (!isAboutThis || apps.length === 0) return {};
   const verdictOf = (type: string): KeptVerdict | undefined => {
     const condition = status.conditions?.find((each) => each.type === type);
     if (condition === undefined || condition.status === "Unknown") return undefined;

@@ -3,11 +3,13 @@
 // with 100,000 objects takes about ten minutes.
 //
 // Options: --objects N (default 10000), --rounds N (default 5), --only
-// requests,cold,policies,lists,shards,watches,webhooks,scale-out (default all), or compare. "lists" runs without and with
+// requests,cold,policies,lists,shards,watches,webhooks,scale-out (default all), compare or clusters. "lists" runs without and with
 // the feature gate of shardSelector, "shards" only with it. "scale-out" has sizes of its own. --against BINARY runs
 // only "compare" (3 rounds), with the proxy of another mesh beside ours.
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { measureClusters } from "./clusters/clusters.ts";
+import { renderClusters } from "./clusters/table.ts";
 import { coldRows } from "./cold.ts";
 import { compare } from "./compare/compare.ts";
 import { whyNotRunnable } from "./compare/other-proxy.ts";
@@ -26,8 +28,10 @@ import { namespaceName, startWorld, type World } from "./world.ts";
 const SECTIONS = ["requests", "cold", "policies", "lists", "shards", "watches", "webhooks", "scale-out"] as const;
 /** Runs only by name, or with --against. */
 const COMPARE = "compare";
+/** Runs only by name. */
+const CLUSTERS = "clusters";
 /** These have worlds of their own. */
-const OTHERS = ["shards", "webhooks", "scale-out", COMPARE];
+const OTHERS = ["shards", "webhooks", "scale-out", COMPARE, CLUSTERS];
 const { values } = parseArgs({
   options: {
     objects: { type: "string", default: "10000" },
@@ -44,7 +48,8 @@ const sections = (values.only ?? (against === undefined ? SECTIONS.join(",") : C
 if (!Number.isInteger(objects) || objects < 200) usageError("--objects must be an integer of at least 200");
 if (!Number.isInteger(rounds) || rounds < 1) usageError("--rounds must be an integer of at least 1");
 for (const section of sections)
-  if (![...SECTIONS, COMPARE].includes(section)) usageError(`--only: ${section} is none of ${[...SECTIONS, COMPARE].join(", ")}`);
+  if (![...SECTIONS, COMPARE, CLUSTERS].includes(section))
+    usageError(`--only: ${section} is none of ${[...SECTIONS, COMPARE, CLUSTERS].join(", ")}`);
 if (against !== undefined && !sections.includes(COMPARE)) usageError("--against needs the section compare");
 const unusable = against === undefined ? undefined : whyNotRunnable(against);
 if (unusable !== undefined) usageError(`--against: ${unusable}`);
@@ -133,14 +138,16 @@ if (sections.includes("webhooks")) {
 const compared = sections.includes(COMPARE)
   ? await compare({ objects, rounds: Number(values.rounds ?? 3), against, note })
   : undefined;
+const costs = sections.includes(CLUSTERS) ? await measureClusters(rounds, note) : undefined;
 const scaled = sections.includes("scale-out") ? await scaleOut(note) : undefined;
 const tables = [
   ...(rows.length > 0 ? [renderReport({ rows, usage, facts })] : []),
   ...(compared === undefined ? [] : [renderComparison(compared)]),
+  ...(costs === undefined ? [] : [renderClusters(costs)]),
   ...(scaled === undefined ? [] : [renderScaleOut(scaled)]),
 ];
 process.stdout.write(
-  `${values.json ? JSON.stringify({ rows, usage, facts, compare: compared, scaleOut: scaled }) : tables.join("\n\n")}\n`,
+  `${values.json ? JSON.stringify({ rows, usage, facts, compare: compared, clusters: costs, scaleOut: scaled }) : tables.join("\n\n")}\n`,
 );
 
 function atMost(ratio: number): Target {

@@ -20,8 +20,8 @@ export function createDividedCluster(name: string, kube: Kube, server: Pick<Kube
     if (status !== 201) throw new Error(`creating in ${path}: ${status} ${answer}`);
     return JSON.parse(answer.toString());
   };
-  const kubeconfig = (token: string, more: object = {}) => {
-    const cluster = { server: server.server, "certificate-authority-data": authority };
+  const kubeconfig = (token: string, more: object = {}, url = server.server) => {
+    const cluster = { server: url, "certificate-authority-data": authority };
     return stringify({
       apiVersion: "v1",
       kind: "Config",
@@ -47,13 +47,15 @@ export function createDividedCluster(name: string, kube: Kube, server: Pick<Kube
     return status.token;
   };
   let token: string | undefined;
-  /** Creates or changes the Secret with the manager's access. @param more fields of the kubeconfig's user beside the token */
-  const giveAccess = async (mesh: Mesh, more: object = {}): Promise<void> => {
+  /**
+   * Creates or changes a Secret with the manager's access, by default that of the cluster.
+   * @param more fields of the kubeconfig's user beside the token
+   */
+  const giveAccess = async (mesh: Mesh, more: object = {}, other: { readonly name?: string; readonly server?: string } = {}) => {
     token ??= await readerToken();
-    const metadata = { namespace: mesh.appNamespace, name };
-    await mesh.apply(
-      stringify({ apiVersion: "v1", kind: "Secret", metadata, stringData: { kubeconfig: kubeconfig(token, more) } }),
-    );
+    const metadata = { namespace: mesh.appNamespace, name: other.name ?? name };
+    const stringData = { kubeconfig: kubeconfig(token, more, other.server) };
+    await mesh.apply(stringify({ apiVersion: "v1", kind: "Secret", metadata, stringData }));
   };
   return {
     name,

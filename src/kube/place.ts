@@ -13,7 +13,11 @@ export const BUCKETS: readonly string[] = Array.from({ length: NAME_HASHES }, (_
 /** The sum of the UTF-8 bytes of a name modulo 32. Names with the same letters collide. */
 export function nameHash(name: string): number {
   let sum = 0;
-  for (const byte of encoder.encode(name)) sum += byte;
+  for (let at = 0; at < name.length; at++) {
+    const code = name.charCodeAt(at);
+    if (code > 0x7f) return encoder.encode(name).reduce((all, byte) => all + byte, 0) % NAME_HASHES;
+    sum += code;
+  }
   return sum % NAME_HASHES;
 }
 

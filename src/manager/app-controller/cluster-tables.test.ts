@@ -4,6 +4,7 @@ import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { createFakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { fleetCluster } from "../../../test/support/mesh-cluster.ts";
 import { noEvictor } from "../../../test/support/no-evictor.ts";
+import { table } from "../../../test/support/route-table.ts";
 import { appsIn } from "../../../test/support/source-apps.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { VIRTUAL_APPS } from "../../api/resources.ts";
@@ -21,10 +22,12 @@ import { acceptClusters } from "../apps/accept-clusters.ts";
 import type { App } from "../apps/app.ts";
 import { clusterRoutes } from "../apps/cluster-routes.ts";
 import type { Compile } from "../apps/compile/compiler.ts";
+import type { ClusterFacts, RouteSpec } from "../apps/compile/route-spec.ts";
 import { createPublishedPlans } from "../apps/published-plans.ts";
 import { createKnownDecisions } from "../decisions/known-decisions.ts";
 import { createLabelStates } from "../labels/label-state.ts";
 import { createProxyRegistry } from "../server/proxy-registry.ts";
+import { wholeClusterRoute } from "../sharding/cluster-owners.ts";
 import { createVirtualAppSource } from "../virtual-app/virtual-app-source.ts";
 import { createClusterTables } from "./cluster-tables.ts";
 import { createAppReconciler } from "./reconciler.ts";
@@ -213,6 +216,41 @@ describe("the tables of an app inside other clusters", () => {
     expect(world.queued).toEqual(["shop"]);
     world.client.before = () => undefined;
     expect(ownersIn(await world.tablesOf(), "a").eu).toEqual(['"blue"']);
+  });
+});
+
+describe("the namespaces of a cluster that the manager does not read", () => {
+  const inForce = table([], { a: [], b: [] });
+  const tablesFor = (readsNamespaceLabels: boolean) => {
+    const world = setup();
+    const source = { ...world.options.source, readsNamespaceLabels };
+    const tables = createClusterTables({ ...world.options, source });
+    const routes: RouteSpec[] = [];
+    const clusterRoute = (_: ClusterFacts, owner: string) => {
+      const route = routes.find(({ rules }) => rules.some((rule) => rule.kind === "subset" && rule.subset === owner));
+      if (route === undefined) routes.push(wholeClusterRoute(owner));
+      return route ?? routes.at(-1);
+    };
+    const [app] = world.apps.list("fleet");
+    if (app?.spec === undefined) throw new Error("no app");
+    const byNames = tables.byNames({ ...app, spec: { ...app.spec, clusterRoute } });
+    const eu = { name: "eu", servers: [], drainMs: 0, owner: "blue" };
+    return { world, byNames: (cluster = eu, names = inForce) => byNames?.(cluster, names) };
+  };
+
+  it("follow rules that need only the names which pods have, and the same table is not compiled again", () => {
+    const { byNames } = tablesFor(false);
+    const made = byNames();
+    expect(ownersIn(new Map(made && [["eu", made]]), "a", "b", "c")).toEqual({ eu: ['"blue"', '"blue"', "not known yet"] });
+    expect(byNames()).toBe(made);
+  });
+
+  it("have no table by rules about labels, in an unknown cluster, and once the manager reads them", () => {
+    expect(tablesFor(true).byNames()).toBeUndefined();
+    const { world, byNames } = tablesFor(false);
+    expect(byNames({ name: "gone", servers: [], drainMs: 0, owner: "blue" })).toBeUndefined();
+    world.know("eu", { a: "gold" });
+    expect(byNames()).toBeUndefined();
   });
 });
 

@@ -204,6 +204,17 @@ describe("the numbers of a placement", () => {
     expect(after.moves).toHaveLength(1);
   });
 
+  it("count what moves with Legacy, and a change between Legacy and Balanced as a move of all", () => {
+    const names = upTo(90).map((team) => `team-${team}`);
+    const world: World = { home: ["default"], clusters: ["eu", "us"].map((cluster) => ({ cluster, names })) };
+    const two = placed(world, { shards: 2, placement: "Legacy" });
+    const three = placed(world, { shards: 3, placement: "Legacy", previous: two });
+    const moved = movesBetween(ownersIn(world, two), ownersIn(world, three)).length;
+    expect([three.moves.at(-1)?.namespaces, moved > 40]).toEqual([moved, true]);
+    const balanced = placed(world, { shards: 3, previous: three, nowMs: NOW + HOUR });
+    expect(balanced.moves.at(-1)?.namespaces).toBeGreaterThanOrEqual(180);
+  });
+
   it("use up the budget of moves by the namespaces of clusters, too", () => {
     const world: World = { home: ["default"], clusters: [{ cluster: "eu", names: upTo(90).map((team) => `team-${team}`) }] };
     const two = placed(world, { shards: 2, percentPerHour: 30 });

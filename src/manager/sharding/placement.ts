@@ -8,7 +8,7 @@ import { MAX_NORMAL_SHARDS } from "../../api/sharding-keys.ts";
 import { BUCKETS, isBucket, placeHash } from "../../kube/place.ts";
 import { balancedMap, countNamespaces, loadsOf, type SlotCounts, type SlotMap, slotIn, slotOf } from "./balanced-map.ts";
 import { canaryTest, firstCanaryNamespace } from "./canary.ts";
-import { countAbroad, type NamespacesAbroad, NONE_ABROAD } from "./cluster-names.ts";
+import { type AbroadCounts, countAbroad, type NamespacesAbroad, NONE_ABROAD } from "./cluster-names.ts";
 import { isUneven } from "./evenness.ts";
 import { legacyMap } from "./legacy-map.ts";
 import { type Membership, membershipOf, numbersUpTo, type ShardFacts } from "./membership.ts";
@@ -71,7 +71,7 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
   const abroad = facts.abroad ?? NONE_ABROAD;
   const abroadCounts = countAbroad(abroad, root.canary, canaryNamespace);
   const budget = {
-    places: places.length + abroadCounts.reduce((sum, count) => sum + count, 0),
+    places: places.length + abroadCounts.total,
     percentPerHour: autoOf(root).maxMovedPercentPerHour,
   };
   const { againMs, ...membership } = membershipOf({
@@ -81,7 +81,7 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
     graceMs: autoOf(root).graceSeconds * 1000,
     joinsFromMs: Math.max(joinsFrom(previous?.moves ?? [], budget, nowMs), abroad.awaitedUntilMs ?? 0),
   });
-  const counts = addCounts(countNamespaces(names), abroadCounts);
+  const counts = addCounts(countNamespaces(names), abroadCounts.bySlot);
   const maps = mapsOf(facts, membership.active, { counts, isComplete: abroad.isComplete }, isCanary);
   const isJudged = maps.unevenSinceMs !== undefined && abroad.isComplete;
   const untilEvenedMs = isJudged ? maps.unevenSinceMs + UNEVEN_MS - nowMs : undefined;
@@ -93,11 +93,8 @@ export function placementOf(facts: PlacementFacts): PlacementStep | undefined {
     ...maps,
     canaryNamespace,
   };
-  const isElsewhere = (name: string) => !isCanary(name);
   const moved =
-    previous === undefined
-      ? 0
-      : countMoved(previous, placed, places) + countMovedAbroad(previous, placed, { abroad, abroadCounts, isElsewhere });
+    previous === undefined ? 0 : countMoved(previous, placed, places) + countMovedAbroad(previous, placed, abroadCounts);
   const moves = withMove(previous?.moves ?? [], moved, nowMs);
   const joinsFromMs = joinsFrom(moves, budget, nowMs);
   return {
@@ -199,22 +196,15 @@ function countMoved(before: PlacementRule, after: PlacementRule, places: readonl
   return places.filter((place) => from(place) !== to(place)).length;
 }
 
-interface Abroad {
-  readonly abroad: NamespacesAbroad;
-  readonly abroadCounts: SlotCounts;
-  /** False for the names of namespaces that the canary owns. */
-  readonly isElsewhere: (name: string) => boolean;
-}
-
-/** The same for the namespaces of other clusters. By slots if both have a map: there may be hundreds of thousands of names. */
-function countMovedAbroad(before: PlacementRule, after: PlacementRule, { abroad, abroadCounts, isElsewhere }: Abroad): number {
-  const [old, next] = [before.map, after.map];
-  if (old !== undefined && next !== undefined)
-    return abroadCounts.reduce((sum, count, slot) => (old[slot] === next[slot] ? sum : sum + count), 0);
-  return abroad.known.reduce((sum, { cluster, names }) => {
-    const [from, to] = [placer(before, cluster), placer(after, cluster)];
-    return sum + names.filter((name) => isElsewhere(name) && from(name) !== to(name)).length;
-  }, 0);
+/**
+ * The same for the namespaces of other clusters, by slots or hashes: there may be hundreds of thousands of names. A change between Legacy
+ * and Balanced moves most of them, and counts as a move of all.
+ */
+function countMovedAbroad(before: PlacementRule, after: PlacementRule, { bySlot, byHash, total }: AbroadCounts): number {
+  if ((before.map === undefined) !== (after.map === undefined)) return total;
+  const [counts, old, next] =
+    before.map === undefined ? [byHash, shardsByHash(before), shardsByHash(after)] : [bySlot, before.map, after.map ?? []];
+  return counts.reduce((sum, count, at) => (old[at] === next[at] ? sum : sum + count), 0);
 }
 
 function addCounts(one: SlotCounts, other: SlotCounts): SlotCounts {

@@ -1,11 +1,19 @@
 // Shards divide the namespaces of home and of another cluster: two real control planes, whose audit logs say who wrote where. Also with
 // multicluster-runtime, three control planes and a failover: test/nightly/sharding-clusters.test.ts.
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { annotationKey } from "../../src/api/annotations.ts";
+import { SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import { SECRETS } from "../../src/kube/client/resources.ts";
 import { eventually } from "../support/eventually.ts";
 import { startNamespaceWriter } from "../support/namespace-writer.ts";
 import { describeWithKube } from "../support/requirements.ts";
-import { NAMESPACE, type ShardedClusters, startHomeWriter, startShardedClusters } from "../support/sharding/sharded-clusters.ts";
+import {
+  NAMESPACE,
+  ROOT,
+  type ShardedClusters,
+  startHomeWriter,
+  startShardedClusters,
+} from "../support/sharding/sharded-clusters.ts";
 
 const TEAMS = Array.from({ length: 12 }, (_, at) => `team-${String(at).padStart(2, "0")}`);
 const PLACES = [undefined, "eu"].flatMap((cluster) => TEAMS.map((team) => [cluster, team] as const));
@@ -60,11 +68,27 @@ describeWithKube("shards that divide the namespaces of home and of another clust
     expect(await world.clusterCondition("eu", "Ready")).toMatchObject({ status: "True" });
   });
 
-  it("move to a third shard at home and in the cluster, without two writers, and no others move", {
-    timeout: 180_000,
+  it("wait for a confirmation of maxMovingPercent, and then move to a third shard without two writers, and no others move", {
+    timeout: 240_000,
   }, async () => {
     const [before, sinceMs] = [await world.placed(), Date.now()];
+    const changeRoot = (body: object) => world.mesh.client.patch(SHARDING_CONFIGS, ROOT, { type: "merge", body });
+    await changeRoot({ spec: { root: { maxMovingPercent: 5 } } });
     await world.scale(3);
+    await eventually(
+      async () => expect(await world.rootCondition("Converged")).toMatchObject({ reason: "ConfirmationRequired" }),
+      WAIT_MS,
+    );
+    const { message = "" } = (await world.rootCondition("Converged")) ?? {};
+    const placement = await world.placed();
+    const moving = PLACES.filter(([cluster, team]) => placement(cluster, team) !== before(cluster, team)).length;
+    // And those of Kubernetes.
+    expect(Number(/^(\d+) of /.exec(message)?.[1])).toBeGreaterThanOrEqual(moving);
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    for (const [cluster, team] of PLACES)
+      expect([cluster, team, world.turnsIn(cluster, team, sinceMs).turns]).toEqual([cluster, team, [before(cluster, team)]]);
+    const { generation } = (await world.root()).metadata;
+    await changeRoot({ metadata: { annotations: { [annotationKey("confirm-moves")]: String(generation) } } });
     await world.untilShards(3);
     const after = await untilWritten();
     const gained = PLACES.filter(([cluster, team]) => after(cluster, team) === THIRD);

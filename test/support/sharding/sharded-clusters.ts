@@ -18,7 +18,7 @@ import { proxyReady } from "../proxy-launcher.ts";
 import { familyRoot } from "../sharding-config.ts";
 
 export const NAMESPACE = "foo-system";
-const ROOT = { namespace: NAMESPACE, name: "foo-operator" };
+export const ROOT = { namespace: NAMESPACE, name: "foo-operator" };
 const DRAIN_SECONDS = 2;
 /** Also with kubelets that are busy. */
 const SETTLE_MS = 90_000;

@@ -10,7 +10,7 @@ import { MESH_CLUSTERS, OWNERSHIP_SLICES } from "../../src/api/resources.ts";
 import { createCa } from "../../src/base/certificates.ts";
 import { EVENTS } from "../../src/kube/client/resources.ts";
 import { turnsOf } from "../support/cluster-writer.ts";
-import { ctrlmesh } from "../support/ctrlmesh.ts";
+import { ctrlmesh, forwardingKubectl } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { createDividedCluster, type DividedCluster } from "../support/divided-cluster.ts";
 import { eventually } from "../support/eventually.ts";
@@ -269,6 +269,27 @@ describeWithKube("the namespaces of another cluster", () => {
     });
     await isReady();
   });
+
+  itWithProgram(
+    "kubectl",
+    "are the same in the sidecars as in what is published, and shown by owners, status and explain",
+    async () => {
+      const wrapped = mkdtempSync(join(tmpdir(), "ctrlmesh-forward-"));
+      forwardingKubectl(wrapped, [...pods.values()]);
+      const run = (...args: string[]) =>
+        ctrlmesh(home.kubeconfig, [...args, "-n", NAMESPACE], { PATH: `${wrapped}:${process.env.PATH}` });
+      for (const pod of pods.keys())
+        expect(await run("diff", pod)).toMatchObject({ code: 0, stdout: expect.stringContaining("nothing differs in ") });
+      const owners = await run("owners");
+      expect(owners.stdout).toMatch(/^foo-system\/foo-operator +eu\/team-a +v2 +Owned/m);
+      expect(owners.stdout).toMatch(/^foo-system\/foo-operator +eu\/\(cluster scope\) +default +Owned/m);
+      expect((await run("status")).stdout).toMatch(
+        /1 other cluster, divided by namespace; of \d+ namespaces there: default \d+, v2 2/,
+      );
+      expect((await run("explain", "owner", "meshcluster/eu/team-a")).stdout).toMatch(/foo-0 +default +\d+ +subset "v2"/);
+      rmSync(wrapped, { recursive: true });
+    },
+  );
 
   it("get an owner when they are created, and keep it while the manager is away", async () => {
     await cluster.createNamespace("team-new", { tier: "canary" });

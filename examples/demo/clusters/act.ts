@@ -5,7 +5,8 @@ import { MESH_CLUSTERS } from "../../../src/api/resources.ts";
 import type { Act } from "../act.ts";
 import { readApp } from "../divide/app.ts";
 import type { World } from "../world.ts";
-import { divideNamespaces } from "./inside.ts";
+import { divideNamespaces, startThird } from "./inside.ts";
+import type { OtherCluster } from "./other-clusters.ts";
 import { addClusters, moveCluster, openClusters, sumUp, writeEverywhere } from "./steps.ts";
 import { type Facts, factLines } from "./view.ts";
 
@@ -18,6 +19,7 @@ export function readClustersAct(): Act<Facts> {
     return { name, labels, subset: subsetOf(labels), hasEgress: true };
   };
   const others = openClusters();
+  let third: Promise<OtherCluster> | undefined;
   return {
     setting,
     opening: "Starting an API server (localkube), ctrlmesh-manager, and two pods of an operator",
@@ -30,8 +32,11 @@ export function readClustersAct(): Act<Facts> {
     steps: [
       (stage) => addClusters(stage, others),
       (stage) => writeEverywhere(stage, others),
-      (stage) => moveCluster(stage, others),
-      (stage) => divideNamespaces(stage, others),
+      async (stage) => {
+        third = startThird(stage);
+        await Promise.all([third, moveCluster(stage, others)]);
+      },
+      (stage) => divideNamespaces(stage, others, third ?? startThird(stage)),
     ],
     sumUp: (stage) => sumUp(stage, others),
     resource: "meshclusters",

@@ -12,10 +12,15 @@ import type { Facts } from "./view.ts";
 const NAME = "ap";
 const SETTLED_MS = 500;
 
-export async function divideNamespaces(stage: Stage<Facts>, others: Others): Promise<void> {
+/** Starts the cluster of the step, which takes a moment. */
+export function startThird({ world }: Pick<Stage<Facts>, "world">): Promise<OtherCluster> {
+  return startCluster(NAME, world, { "team-a": { tier: "canary" }, "team-b": {} });
+}
+
+export async function divideNamespaces(stage: Stage<Facts>, others: Others, third: Promise<OtherCluster>): Promise<void> {
   const { world, watcher, teller } = stage;
   teller.step(`A third cluster, ${NAME}, with interception: Terminate. Subsets divide its namespaces, and one of them moves`);
-  const cluster = await startCluster(NAME, world, { "team-a": { tier: "canary" }, "team-b": {} });
+  const cluster = await third;
   await join(cluster, stage);
   const targets = ["team-a", "team-b"].map((namespace): Target => ({ name: `${NAME}/${namespace}`, cluster, namespace }));
   others.targets.push(...targets);

@@ -22,13 +22,19 @@ const accessBy = remember((routes: Snapshot) => {
   const part = snapshotInside(routes, CLUSTER);
   const inside = part && viewOf(part, "", RESOURCE);
   return (place: string): Access | undefined => {
-    if (!isAbroad(place)) return home.ownershipOf(place) === "own" ? { way: "home", isOpen: false } : undefined;
-    if (mayReach(routes, SERVER)) return { way: "tunnel", isOpen: clusterAt(routes, SERVER) === undefined };
+    if (!isAbroad(place)) return home.ownershipOf(place) === "own" ? HOME : undefined;
+    if (mayReach(routes, SERVER)) return clusterAt(routes, SERVER) === undefined ? OPEN : TUNNEL;
     const namespace = namespaceInside(place);
     const owns = namespace !== undefined && inside?.ownershipOf(namespace) === "own";
-    return owns ? { way: "inside", isOpen: false } : undefined;
+    return owns ? INSIDE : undefined;
   };
 });
+
+// Equal access is one object.
+const HOME: Access = { way: "home", isOpen: false };
+const OPEN: Access = { way: "tunnel", isOpen: true };
+const TUNNEL: Access = { way: "tunnel", isOpen: false };
+const INSIDE: Access = { way: "inside", isOpen: false };
 
 const RESOURCE = "configmaps";
 

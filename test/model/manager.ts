@@ -118,34 +118,35 @@ function enterRecord(world: World, at: number, key: PodKey, record: ProxyRecord<
 /** True if something has changed by which it plans: as the queue of the controller has it. */
 export function needsPlan(world: World, at: number): boolean {
   const { planned, records, gone, leads } = world.managers[at] ?? { leads: false };
-  return leads && (planned?.spec !== specOf(world) || planned.records !== records || planned.gone !== gone);
+  const { wish, pause, knowsInside } = planned ?? {};
+  const isSpecPlanned = wish === world.wish && pause === world.pause && knowsInside === world.knowsInside;
+  return leads && !(isSpecPlanned && planned?.records === records && planned?.gone === gone);
 }
-
-const specOf = ({ wish, pause, knowsInside }: World) => `${wish} ${pause} ${knowsInside}`;
 
 /** Plans the app and publishes the routes of every pod. */
 export function plan(world: World, at: number): World {
   const manager = managerAt(world, at);
+  const { wish, pause, knowsInside } = world;
   const pods = world.proxies.flatMap(({ name, subset, isThere }) => (isThere ? [appPod(name, subset)] : []));
   const facts = (key: PodKey) => {
     const record = manager.records.get(key);
     return record && factsOf(record);
   };
-  const rules = rulesBy(world.places)[world.wish];
-  if (rules === undefined) throw new Error(`there is no wish ${world.wish}`);
+  const rules = rulesBy(world.places)[wish];
+  if (rules === undefined) throw new Error(`there is no wish ${wish}`);
   const made = planApp({
     app: APP,
     words: undefined,
     ...rules,
-    clusterTables: world.knowsInside ? rules.clusterTables : new Map(),
+    clusterTables: knowsInside ? rules.clusterTables : new Map(),
     pods,
     factsOf: facts,
     subsets: SUBSETS,
     lockName: "lock",
     callers: NO_CALLER_POLICY,
     guard: undefined,
-    isPaused: world.pause === "all",
-    maxMovingPercent: world.pause === "percent" ? 0 : undefined,
+    isPaused: pause === "all",
+    maxMovingPercent: pause === "percent" ? 0 : undefined,
     ownersHashes: world.ownersHashes,
     keptSubsets: undefined,
     retainsLosses: false,
@@ -163,7 +164,9 @@ export function plan(world: World, at: number): World {
     if (routes === undefined || record === undefined) continue;
     next = enterRecord(next, at, key, record, { kind: "published", resource: intern(routes) });
   }
-  return withManager(next, at, { planned: { spec: specOf(world), records: managerAt(next, at).records, gone: manager.gone } });
+  return withManager(next, at, {
+    planned: { wish, pause, knowsInside, records: managerAt(next, at).records, gone: manager.gone },
+  });
 }
 
 /** As the registry does with a pod whose object is gone. */

@@ -51,7 +51,9 @@ export interface ModelManager {
   readonly records: ReadonlyMap<PodKey, ProxyRecord<number>>;
   readonly issue: Issue | undefined;
   /** What its last plan was made from. */
-  readonly planned: { readonly spec: string; readonly records: unknown; readonly gone: unknown } | undefined;
+  readonly planned:
+    | (Pick<World, "wish" | "pause" | "knowsInside"> & { readonly records: unknown; readonly gone: unknown })
+    | undefined;
   /** Removed pods that may still write: at home and in other clusters. */
   readonly gone: readonly { readonly pod: GoneAppPod; readonly untilMs: number; readonly abroadUntilMs: number }[];
 }

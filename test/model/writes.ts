@@ -1,6 +1,6 @@
 // The writes of the pods, and what is left of them when their connections are cut.
 import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
-import { type Access, accessTo, allowsAll } from "./access.ts";
+import { accessTo, allowsAll } from "./access.ts";
 import { DRAIN_MS, isAbroad } from "./rules.ts";
 import { type Ghost, type ModelProxy, proxyAt, type World, type Write, withProxy } from "./world.ts";
 
@@ -15,11 +15,10 @@ export function beginWrite(world: World, at: number, place: string): World {
 /** Lets the routes judge new writes. Connections to other clusters that they refuse are cut. */
 export function enforce(world: World, at: number, routes: Snapshot): World {
   const { enforced, since } = proxyAt(world, at);
-  const isSame = (a: Access | undefined, b: Access) => a?.way === b.way && a.isOpen === b.isOpen;
   const next = world.places.flatMap((place) => {
     const access = accessTo(routes, place);
     if (access === undefined) return [];
-    const before = isSame(accessTo(enforced, place), access) ? since.get(place) : undefined;
+    const before = accessTo(enforced, place) === access ? since.get(place) : undefined;
     return [[place, before ?? routes.version] as const];
   });
   const isCut = ({ place, way }: Write) => way === "tunnel" && accessTo(routes, place)?.way !== way;

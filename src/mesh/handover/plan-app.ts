@@ -110,8 +110,10 @@ export function planApp(facts: AppFacts): AppPlan {
     divided.length === 0 || (!isPaused && maxMovingPercent === undefined)
       ? NONE_INSIDE
       : countKept({ ...tables, clusters: divided, snapshots: snapshots() });
-  const total = countNamespaces(bySpec) + inside.total;
-  const isOver = maxMovingPercent !== undefined && (paused.kept + inside.kept) * 100 > maxMovingPercent * total;
+  const exceeds = (kept: number, total: number) => maxMovingPercent !== undefined && kept * 100 > maxMovingPercent * total;
+  // Large clusters must not hide that all of home moves.
+  const atHome = countNamespaces(bySpec);
+  const isOver = exceeds(paused.kept, atHome) || exceeds(paused.kept + inside.kept, atHome + inside.total);
   const isKept = isPaused || isOver;
   const desired = isKept ? paused.desired : bySpec;
   const added = inForce.isLost ? [] : [ownersHash(desired)];

@@ -86,8 +86,14 @@ describe("the limit of moves", () => {
     }
   });
 
-  it("counts clusters whose namespaces are not known by those that pods have, and moves nothing there", () => {
-    const { kept, clusterTables } = plan({ home: owned(10, 2), eu: undefined }, { limit: 10 });
+  it("also keeps them if too many of home alone would move, so that a large cluster hides nothing", () => {
+    const held = [snapshotOf({ home: HELD.home, eu: owned(1_000, 0) }, 7)];
+    const { kept, needsConfirmation } = plan({ home: owned(10, 10), eu: owned(1_000, 0) }, { limit: 20, held });
+    expect([kept, needsConfirmation]).toEqual([10, true]);
+  });
+
+  it("moves nothing in clusters whose namespaces are not known", () => {
+    const { kept, clusterTables } = plan({ home: owned(10, 2), eu: undefined }, { limit: 20 });
     expect([kept, clusterTables?.get("eu")]).toEqual([0, HELD.eu]);
   });
 

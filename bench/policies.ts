@@ -3,9 +3,9 @@
 // failed.
 import { stringify } from "yaml";
 import { CIRCUIT_BREAKERS } from "../src/api/resources.ts";
+import { collectGarbage } from "../src/base/collect-garbage.ts";
 import { createEngine } from "../src/policy/engine/engine.ts";
 import type { LimiterSpec } from "../src/policy/policy.ts";
-import { collectGarbage } from "../test/support/collect-garbage.ts";
 import { eventually } from "../test/support/eventually.ts";
 import { limitRule, policyRequest } from "../test/support/policies.ts";
 import { load } from "./load.ts";

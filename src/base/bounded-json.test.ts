@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { collectGarbage } from "../../test/support/collect-garbage.ts";
 import { budget } from "../../test/support/fuzz.ts";
 import { LISTED_STRING_BYTES, parseBounded } from "./bounded-json.ts";
+import { collectGarbage } from "./collect-garbage.ts";
 
 const MEMORY = 8 * 1024 * 1024;
 const parse = (text: string | Uint8Array, left = MEMORY) => parseBounded(Buffer.from(text), { left });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { collectGarbage } from "../../test/support/collect-garbage.ts";
 import { eventually } from "../../test/support/eventually.ts";
+import { collectGarbage } from "./collect-garbage.ts";
 import { remember, rememberWeakly } from "./remember.ts";
 
 it("computes each result once, even with a second key", () => {

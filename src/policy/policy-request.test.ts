@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { collectGarbage } from "../../test/support/collect-garbage.ts";
 import { egressRequest, policyRequest } from "../../test/support/policies.ts";
+import { collectGarbage } from "../base/collect-garbage.ts";
 import { parseRequestInfo } from "../kube/request-info.ts";
 import { policyRequestOf } from "./policy-request.ts";
 

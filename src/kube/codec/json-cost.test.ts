@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { collectGarbage } from "../../../test/support/collect-garbage.ts";
+import { collectGarbage } from "../../base/collect-garbage.ts";
 import { type JsonBounds, JsonCost } from "./json-cost.ts";
 
 const NO_BOUNDS: JsonBounds = { depth: Infinity, values: Infinity, names: Infinity, stringBytes: Infinity };

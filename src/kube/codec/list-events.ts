@@ -63,6 +63,9 @@ function createEventReader(
       return itemType(listType);
     },
     counts: filter.counts,
+    get heldBytes() {
+      return filter.heldBytes;
+    },
   };
 }
 
@@ -102,6 +105,9 @@ export function createEventJoiner(
       let frames: Uint8Array[] = [];
       const reader = createEventReader(encoding, "ADDED", version, keep, ({ frame }) => frames.push(frame));
       return {
+        get heldBytes() {
+          return reader.heldBytes;
+        },
         push(chunk, emit) {
           reader.push(chunk);
           if (frames.length > 0) emit(Buffer.concat(frames));

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { sampleShardingConfig } from "../../../test/support/sharding-config.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
 import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import type { ShardingConfig } from "../../api/sharding-config.ts";
 import { type VirtualApp, validateVirtualApp } from "../../api/virtual-app.ts";
+import { collectGarbage } from "../../base/collect-garbage.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { Informers } from "../../runtime/informers.ts";
 import { createStore, type Store } from "../../runtime/store.ts";

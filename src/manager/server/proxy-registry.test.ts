@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { createFakeClock } from "../../../test/support/fake-clock.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { CAPABILITIES, registered } from "../../../test/support/updates.ts";
+import { collectGarbage } from "../../base/collect-garbage.ts";
 import { silentLogger } from "../../base/log.ts";
 import type { UpdateMessage } from "../../mesh/contract/messages.ts";
 import { ROUTE } from "../../mesh/contract/route-type.ts";

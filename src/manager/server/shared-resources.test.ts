@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { eventually } from "../../../test/support/eventually.ts";
+import { collectGarbage } from "../../base/collect-garbage.ts";
 import { createWeakIndex, type WeakIndex } from "./shared-resources.ts";
 
 // Not in the test itself: the frame of an async function may keep the values.

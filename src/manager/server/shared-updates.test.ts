@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { eventually } from "../../../test/support/eventually.ts";
+import { collectGarbage } from "../../base/collect-garbage.ts";
 import type { ManagerMessage } from "../../mesh/contract/messages.ts";
 import type { ResourceType, Versioned } from "../../mesh/contract/resource-type.ts";
 import { createSharedUpdates, encodeUpdatesOnce } from "./shared-resources.ts";

@@ -10,7 +10,7 @@ import type { ProcessContext } from "../../base/process-context.ts";
 import { isCollection, isLongRunning, isWatch, mayUpgrade } from "../../kube/request-kind.ts";
 import { addWait, type Call, type CallRecord, type Handler, noteAnswerTime } from "../call/call.ts";
 import { checkedSource } from "../http/body-sources.ts";
-import { readableOf } from "../http/byte-stream.ts";
+import { type ByteSource, readableOf } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { createConnections, DEFAULT_LIVENESS, type Liveness } from "./connections.ts";
 import { createConnector, type TrustStore } from "./connector.ts";
@@ -33,6 +33,8 @@ export interface ApiServerOptions extends Pick<ProcessContext, "clock" | "log" |
    * a running request end with a reset, so that no byte arrives later. Default: writes always pass.
    */
   readonly mayWrite?: MayWrite;
+  /** Each answer that is not whole yet passes through it. */
+  readonly readAnswer?: (body: ByteSource) => ByteSource;
   readonly timeouts?: Timeouts;
   readonly liveness?: Liveness;
 }
@@ -79,7 +81,7 @@ const MAX_REQUESTS = 10_000;
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const { clock, log, timeouts = DEFAULT_TIMEOUTS, liveness = DEFAULT_LIVENESS } = options;
   const { abandonedMs = ABANDONED_MS } = timeouts;
-  const { trust, mayWrite } = options;
+  const { trust, mayWrite, readAnswer } = options;
   const origin = new URL(options.apiServer);
   const prefix = origin.pathname.replace(/\/+$/, "");
   const onLost = (pool: PoolName, by: LostBy) => {
@@ -175,7 +177,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         try {
           const reply = await sendOnce(call, pool);
           noteReachable(true);
-          return reply;
+          const { body } = reply;
+          return readAnswer === undefined || body === null || body instanceof Uint8Array
+            ? reply
+            : { ...reply, body: readAnswer(body) };
         } catch (error) {
           if (!(error instanceof MeshError)) throw error;
           // Most likely the server has just closed an idle connection. Reading twice does no harm.

@@ -51,6 +51,12 @@ describe("discovery", () => {
     expect(asked[0]?.target).toBe("/api/v1");
   });
 
+  it("keeps nothing of an answer with more resources than any API has", async () => {
+    const many = Array.from({ length: 2_001 }, (_, index) => ({ name: `r${index}`, namespaced: true }));
+    const { discovery } = setup(async () => json(200, { resources: [...WIDGETS.resources, ...many] }));
+    expect(await discovery.scopeOf(call("/apis/example.io/v1/widgets"))).toBe("unknown");
+  });
+
   it("asks once for callers that ask together", async () => {
     const { asked, discovery } = setup(async () => json(200, WIDGETS));
     const scopes = await Promise.all([1, 2, 3].map(() => discovery.scopeOf(call("/apis/example.io/v1/widgets"))));

@@ -20,11 +20,18 @@ const FRESH_MS = 10 * 60_000;
 /** How long after a failure, or an answer without the resource, the API server is asked again. */
 const RETRY_MS = 5_000;
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
+/** Of a group version. An API server may send more than its clients can keep. */
+const MAX_RESOURCES = 2_000;
 /** Clients may invent groups. */
 const MAX_GROUP_VERSIONS = 500;
 
+/** A DNS label, a slash and the name of a subresource. */
+const MAX_NAME_LENGTH = 127;
+
 // The part of metav1.APIResourceList that is read.
-const resourceList = z.object({ resources: z.array(z.object({ name: z.string(), namespaced: z.boolean() })) });
+const resourceList = z.object({
+  resources: z.array(z.object({ name: z.string().max(MAX_NAME_LENGTH), namespaced: z.boolean() })),
+});
 
 const NONE: ReadonlyMap<string, ResourceScope> = new Map();
 
@@ -87,7 +94,9 @@ async function fetchScopes(
     if (reply.status === 401 || reply.status === 403) return "refused";
     if (reply.status !== 200) return undefined;
     const { resources } = readJson(resourceList, body);
-    return new Map(resources.map(({ name, namespaced }) => [name, namespaced ? "namespaced" : "cluster"]));
+    const whole = resources.filter(({ name }) => !name.includes("/")); // the others are subresources
+    if (whole.length > MAX_RESOURCES) return undefined;
+    return new Map(whole.map(({ name, namespaced }) => [name, namespaced ? "namespaced" : "cluster"]));
   } catch {
     return undefined;
   } finally {

@@ -12,20 +12,26 @@ import { type ApiServer, type ApiServerOptions, createApiServer, DEFAULT_TIMEOUT
 import { fixedTrust } from "../api-server/connector.ts";
 import type { Call, Handler } from "../call/call.ts";
 import { type HomeProof, whyUnproven } from "../home/home-proof.ts";
+import { sharedBody } from "../http/byte-stream.ts";
+import type { FairPace } from "../http/fair-pace.ts";
 import type { ClusterReach } from "../observe/cluster-reach.ts";
 import type { Session } from "../session/session.ts";
+import type { ClusterMemory } from "./answer-memory.ts";
 
 export interface ClusterApiDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly session: Pick<Session, "beginWrite">;
   readonly home: Pick<HomeProof, "leftMs" | "authorization">;
   readonly reach: ClusterReach;
+  readonly memory: ClusterMemory;
+  /** That of all clusters. */
+  readonly pace: FairPace;
   readonly upstream?: Pick<ApiServerOptions, "timeouts" | "liveness"> | undefined;
 }
 
 export type Upstreamed = Pick<ClusterRoute, "name" | "drainMs"> & { readonly upstream: ClusterUpstream };
 
 export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: ClusterApiDeps): ApiServer {
-  const { session, home, reach, clock } = deps;
+  const { session, home, reach, memory, pace, clock } = deps;
   const { timeouts = DEFAULT_TIMEOUTS } = deps.upstream ?? {};
   const api = createApiServer({
     ...deps,
@@ -34,6 +40,7 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
     apiServer: upstream.url,
     trust: fixedTrust(upstream.ca, upstream.serverName),
     timeouts: { ...timeouts, abandonedMs: drainMs },
+    readAnswer: (body) => pace(name, sharedBody(body, memory.share)),
     mayWrite: () => (home.leftMs() > 0 ? undefined : unproven(name, home)),
   });
   /** The call counts as a write in flight until `drainMs` after the result is called. */
@@ -46,6 +53,8 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
     return () => void clock.after(drainMs, done);
   };
   const send: Handler = async (call) => {
+    const refusal = isWrite(call) ? undefined : memory.refusal();
+    if (refusal !== undefined) throw refusal;
     try {
       const reply = await api.send(call);
       reach.note(name, undefined);
@@ -63,6 +72,10 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
     return reply;
   };
   return { ...api, send, upgrade };
+}
+
+function isWrite({ info }: Call): boolean {
+  return info.kind === "resource" && isAct(info);
 }
 
 function mayHaveArrived(error: unknown): boolean {

@@ -9,16 +9,18 @@ import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import type { ApiServer } from "../api-server/api-server.ts";
 import type { RawHandler } from "../call/call.ts";
 import { composeStack } from "../http/compose-stack.ts";
+import { createFairPace } from "../http/fair-pace.ts";
 import { clusterPathOf, PROXY_PATH } from "../outbound/cluster-path.ts";
 import type { StackParts } from "../outbound/create-outbound.ts";
 import { rescue } from "../outbound/rescue.ts";
 import { outboundLayers } from "../outbound/stack.ts";
 import { NO_MEMORY } from "../session/memory.ts";
 import type { ManagerSession } from "../session/session.ts";
+import { createAnswerMemory } from "./answer-memory.ts";
 import { type ClusterApiDeps, createClusterApi, type Upstreamed } from "./cluster-api.ts";
 import { createClusterMetrics } from "./cluster-metrics.ts";
 
-export interface ClustersDeps extends StackParts, Omit<ClusterApiDeps, "session" | "home"> {
+export interface ClustersDeps extends StackParts, Omit<ClusterApiDeps, "session" | "home" | "memory" | "pace"> {
   readonly session: ManagerSession;
   readonly registry: Registry;
   /** Absent: the proxy does not see what the pod sends to other servers, so it serves no cluster. */
@@ -36,15 +38,18 @@ export function createClusters(deps: ClustersDeps) {
   const { session, home, log, clock } = deps;
   const served = new Map<string, Served>();
   const counted = createClusterMetrics(deps.registry);
+  const memory = createAnswerMemory({ clock, log });
+  const pace = createFairPace();
   const end = (name: string) => {
     const { apiServer } = served.get(name) ?? {};
     served.delete(name);
     counted.forget(name);
+    memory.forget(name);
     apiServer?.stop().catch((error: unknown) => log.warn({ err: error, cluster: name }, "closing connections failed"));
   };
   const begin = (cluster: Upstreamed, route: string, proof: ClusterApiDeps["home"]): Served => {
     const inside = Object.assign(session.inside(cluster.name), { report: session.report, memory: memoryOf(session) });
-    const apiServer = createClusterApi(cluster, { ...deps, session: inside, home: proof });
+    const apiServer = createClusterApi(cluster, { ...deps, session: inside, home: proof, memory: memory.of(cluster.name), pace });
     const layers = outboundLayers({ ...deps, session: inside, apiServer, home: undefined, isAbroad: true });
     return { route, apiServer, handler: composeStack(layers, clock) as RawHandler };
   };

@@ -26,6 +26,7 @@ export function listStream(
           filter.push(chunk, emit);
         },
         end: () => filter.end(emit),
+        heldBytes: () => filter.heldBytes,
       };
     },
     { onDone: () => onDone(Math.max(0, readBytes - writtenBytes), readBytes) },
@@ -46,7 +47,7 @@ export function frameStream(
         const mapped = map(frame);
         if (mapped !== undefined) write(mapped);
       };
-      return { chunk: (chunk) => splitter.push(chunk, onFrame) };
+      return { chunk: (chunk) => splitter.push(chunk, onFrame), heldBytes: () => splitter.heldBytes };
     },
     { brokenOff: "end" },
   );
@@ -76,6 +77,9 @@ export function lenientFilter(filter: ByteFilter): ByteFilter {
   }
 
   return {
+    get heldBytes() {
+      return filter.heldBytes + (held ?? []).reduce((sum, { length }) => sum + length, 0);
+    },
     push(chunk, emit) {
       if (hasFailed) {
         emit(chunk);

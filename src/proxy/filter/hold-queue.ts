@@ -47,6 +47,10 @@ export class HoldQueue {
     return this.#frames.length === 0;
   }
 
+  get heldBytes(): number {
+    return this.#bytes;
+  }
+
   /** Passes or holds a frame. True if the queue holds too much: the owner then calls `drain`. */
   take(frame: Uint8Array): boolean {
     if (this.isEmpty && this.#pass(frame)) return false;

@@ -2,12 +2,14 @@
 // the subset may not read at that instant; an event of an unknown namespace stalls the stream, since a later
 // bookmark would skip it; after a move the watch ends with a 410, or renewing-watch.ts takes over.
 import type { Random, Timer } from "../../base/clock.ts";
+import type { MemoryHold } from "../../base/fair-memory.ts";
 import { createFrameSplitter, type Encoding, type FrameSplitter } from "../../kube/codec/codec.ts";
 import { NEVER } from "../../kube/resource-version.ts";
 import { hasMoved, type Known } from "../../mesh/moves/known.ts";
 import type { ResourceLog } from "../../mesh/moves/resource-log.ts";
 import { isHiddenBy } from "../../mesh/ownership/plan-query.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
+import { cutForMemory } from "../http/byte-stream.ts";
 import { asError } from "../http/tap.ts";
 import { expiredFrame } from "./expired.ts";
 import { type HeldBudget, HoldQueue } from "./hold-queue.ts";
@@ -50,6 +52,7 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #out: SliceWriter;
   readonly #splitter: FrameSplitter;
   readonly #held: HoldQueue;
+  readonly #memory: MemoryHold | undefined;
   readonly #upstream: SourceControl;
   readonly #unwatch: () => void;
   readonly #openedMs: number;
@@ -81,6 +84,7 @@ class WatchStream implements ByteSink, SourceControl {
       giveUp: (frame) => this.#filter.giveUp(frame),
       onTimeout: () => this.#goOn(),
     });
+    this.#memory = source.share?.hold(() => this.#fail(cutForMemory()));
     this.#unwatch = session.onChange(() => this.#changed());
     // In a microtask, since the caller of `open` is not ready yet; at the latest with the first bytes.
     queueMicrotask(() => this.#attempt(() => this.#start()));
@@ -93,6 +97,7 @@ class WatchStream implements ByteSink, SourceControl {
     this.#received += chunk.length;
     this.#filter.received(chunk.length);
     this.#attempt(() => this.#splitter.push(chunk, (frame) => this.#take(frame)));
+    this.#countHeld();
     this.#isPaused = !this.#wantsMore();
     return !this.#isPaused;
   }
@@ -224,6 +229,11 @@ class WatchStream implements ByteSink, SourceControl {
 
   #drain(): void {
     this.#attempt(() => this.#held.drain());
+    this.#countHeld();
+  }
+
+  #countHeld(): void {
+    if (!this.#isOver) this.#memory?.set(this.#splitter.heldBytes + this.#held.heldBytes);
   }
 
   #goOn(): void {
@@ -250,6 +260,7 @@ class WatchStream implements ByteSink, SourceControl {
     for (const timer of this.#timers) timer.cancel();
     this.#unwatch();
     this.#held.clear();
+    this.#memory?.end();
     this.#deps.metrics.filteredBytes.inc(Math.max(0, this.#received - this.#out.written));
     return true;
   }

@@ -1,6 +1,7 @@
 // A minimal push stream with back-pressure, synchronous and without queues: a filter costs one call a chunk.
 import { Readable } from "node:stream";
 import { MeshError } from "../../base/errors.ts";
+import type { MemoryShare } from "../../base/fair-memory.ts";
 
 /** After `end` or `abort` nothing more is called. */
 export interface ByteSink {
@@ -20,10 +21,22 @@ export interface SourceControl {
 
 /** A body that is yet to come: either opened once or cancelled. */
 export interface ByteSource {
+  /** Counts the bytes of the body that a reader holds. Absent: only the bounds of the readers count. */
+  readonly share?: MemoryShare | undefined;
   /** Nothing is written before `open` has returned: the first bytes come in a later microtask. */
   open(sink: ByteSink): SourceControl;
   /** Gives the body up unread. */
   cancel(error: Error): void;
+}
+
+/** The error of a body whose bytes the memory has no room for. */
+export function cutForMemory(): MeshError {
+  return new MeshError("OVER_MEMORY_SHARE", "reading a body: others need the memory that it holds");
+}
+
+/** The same body, whose bytes count for the share. */
+export function sharedBody(body: ByteSource, share: MemoryShare): ByteSource {
+  return { share, open: (sink) => body.open(sink), cancel: (error) => body.cancel(error) };
 }
 
 export function discardBody(body: Uint8Array | ByteSource | null, why = new Error("the body is not needed")): void {
@@ -60,20 +73,32 @@ export function readBody(body: Uint8Array | ByteSource | null, maxBytes: number)
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let bytes = 0;
+    let isOver = false;
+    const giveUp = (error: MeshError) => {
+      isOver = true;
+      chunks.length = 0;
+      hold?.end();
+      control.cancel(error);
+      reject(error);
+    };
+    const hold = body.share?.hold(() => giveUp(cutForMemory()));
     const control = body.open({
       write(chunk) {
+        if (isOver) return false;
         bytes += chunk.length;
-        if (bytes <= maxBytes) {
-          chunks.push(chunk);
-          return true;
-        }
-        chunks.length = 0;
-        control.cancel(tooLarge(maxBytes));
-        reject(tooLarge(maxBytes));
-        return false;
+        chunks.push(chunk);
+        if (bytes > maxBytes) giveUp(tooLarge(maxBytes));
+        else hold?.set(bytes);
+        return !isOver;
       },
-      end: () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
-      abort: reject,
+      end() {
+        hold?.end();
+        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+      },
+      abort(error) {
+        hold?.end();
+        reject(error);
+      },
     });
   });
 }

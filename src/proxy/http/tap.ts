@@ -1,12 +1,15 @@
 // Puts a body through a function on its way. Invariants: after any end nothing is written, and `onDone` has
 // been called once; an error of the function breaks the body at both ends.
-import type { ByteSource, SourceControl } from "./byte-stream.ts";
+import type { MemoryHold } from "../../base/fair-memory.ts";
+import { type ByteSource, cutForMemory, type SourceControl } from "./byte-stream.ts";
 
 export interface Passage {
   /** Writes what becomes of a chunk, now or later. */
   chunk(chunk: Uint8Array): void;
   /** The source is complete: writes what is held. */
   end?(): void;
+  /** The bytes that wait here for others. Absent: none. */
+  heldBytes?(): number;
 }
 
 export interface TapOptions {
@@ -23,13 +26,16 @@ export function tap(
   { onDone, brokenOff = "break" }: TapOptions = {},
 ): ByteSource {
   let isOver = false;
+  let hold: MemoryHold | undefined;
   const finish = () => {
     if (isOver) return false;
     isOver = true;
+    hold?.end();
     onDone?.();
     return true;
   };
   return {
+    share: source.share,
     cancel(error) {
       finish();
       source.cancel(error);
@@ -44,12 +50,14 @@ export function tap(
         control.cancel(error);
         sink.abort(error);
       };
+      if (passage.heldBytes !== undefined) hold = source.share?.hold(() => fail(cutForMemory()));
       const control: SourceControl = source.open({
         write(chunk) {
           if (isOver) return false;
           wanted = true;
           try {
             passage.chunk(chunk);
+            hold?.set(passage.heldBytes?.() ?? 0);
           } catch (error) {
             fail(asError(error));
           }

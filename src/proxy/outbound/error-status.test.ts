@@ -17,6 +17,7 @@ describe("answerTo", () => {
     ["BAD_REQUEST", 400],
     ["UPSTREAM_UNREACHABLE", 503],
     ["UPSTREAM_BROKEN", 503],
+    ["OVER_MEMORY_SHARE", 503],
     ["UPSTREAM_TIMEOUT", 504],
   ])("answers %s with %i and a message of ours", (errorCode, httpCode) => {
     const { status, code, unexpected } = answerTo(new MeshError(errorCode, "doing: failed"), "GET");

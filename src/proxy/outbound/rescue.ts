@@ -98,6 +98,8 @@ function statusOf(error: MeshError, method: string): Status | undefined {
         "ctrlmesh: the connection to the API server broke while it was answering",
         isRead ? { retryAfterSeconds: 1 } : undefined,
       );
+    case "OVER_MEMORY_SHARE":
+      return createStatus("ServiceUnavailable", `ctrlmesh: ${error.message}`, { retryAfterSeconds: 5 });
     case "UPSTREAM_TIMEOUT":
       return createStatus("Timeout", "ctrlmesh: the API server did not answer in time");
     case "ABORTED":

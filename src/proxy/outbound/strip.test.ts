@@ -147,6 +147,7 @@ const bytes = (text: string) => Buffer.from(text);
 function through(fail: "never" | "at once" | "after a part" | "at the end", error: Error = codecError("CODEC_NOT_A_LIST", "no")) {
   const out: string[] = [];
   const filter = lenientFilter({
+    heldBytes: 0,
     push(_chunk, emit) {
       if (fail === "at once") throw error;
       if (fail === "never" || fail === "after a part") emit(bytes("<part>"));

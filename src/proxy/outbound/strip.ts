@@ -73,6 +73,10 @@ export class ObjectStripper implements ByteFilter {
     this.#maxBytes = maxBytes;
   }
 
+  get heldBytes(): number {
+    return this.#held === undefined ? 0 : this.#bytes;
+  }
+
   push(chunk: Uint8Array, emit: Emit): void {
     if (this.#held === undefined) {
       emit(chunk);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { collectGarbage } from "../../../test/support/collect-garbage.ts";
 import { eventually } from "../../../test/support/eventually.ts";
+import { collectGarbage } from "../../base/collect-garbage.ts";
 import { silentLogger } from "../../base/log.ts";
 import type { ProxyMessage, RegistrationMessage } from "../../mesh/contract/messages.ts";
 import { createMeshDialog } from "./mesh-dialog.ts";

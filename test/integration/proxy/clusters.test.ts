@@ -2,32 +2,16 @@
 // refused, and which writes keep routes from being acknowledged.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemRandom } from "../../../src/base/clock.ts";
-import { silentLogger } from "../../../src/base/log.ts";
-import { Registry } from "../../../src/base/metrics.ts";
 import type { ClusterRoute } from "../../../src/mesh/ownership/clusters.ts";
 import type { Snapshot } from "../../../src/mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../../../src/mesh/ownership/table.ts";
-import { type CallRecord, createRecord, type RawCall } from "../../../src/proxy/call/call.ts";
-import { createClusters } from "../../../src/proxy/clusters/create-clusters.ts";
-import { createStreamMetrics } from "../../../src/proxy/filter/stream-metrics.ts";
-import { asSource, readBody } from "../../../src/proxy/http/byte-stream.ts";
-import { CallAbort } from "../../../src/proxy/http/call-signal.ts";
+import { readBody } from "../../../src/proxy/http/byte-stream.ts";
 import type { Reply } from "../../../src/proxy/http/handler.ts";
-import { createAccessLog } from "../../../src/proxy/observe/access-log.ts";
-import { createClusterReach } from "../../../src/proxy/observe/cluster-reach.ts";
-import { createProxyMetrics } from "../../../src/proxy/observe/metrics.ts";
-import { createLockGate } from "../../../src/proxy/outbound/election/lock-gate.ts";
-import { createPlanLog } from "../../../src/proxy/outbound/lists/plan-log.ts";
-import { createPolicies } from "../../../src/proxy/policies/policies.ts";
-import { createPolicyMetrics } from "../../../src/proxy/policies/policy-metrics.ts";
-import { createEnforcers } from "../../../src/proxy/session/cluster-enforcers.ts";
-import { NO_MEMORY } from "../../../src/proxy/session/memory.ts";
-import type { ManagerSession } from "../../../src/proxy/session/session.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { snapshot, subset, table } from "../../support/route-table.ts";
+import { serveClusters } from "../../support/served-clusters.ts";
 
 const DRAIN_MS = 5_000;
 /** More bytes than the kernel holds for a connection whose peer does not read. */
@@ -41,55 +25,9 @@ let isAccepted: boolean;
 const reports: unknown[] = [];
 
 function setup(more: { readonly seesEgress?: boolean } = {}) {
-  const clock = createFakeClock();
-  const log = silentLogger();
-  const enforcers = createEnforcers();
-  const session = Object.assign(Object.create(enforcers), {
-    memory: NO_MEMORY,
-    report: () => undefined,
-    onChange: enforcers.onChange,
-    inside: enforcers.inside,
-  }) as ManagerSession;
-  const registry = new Registry();
-  const clusters = createClusters({
-    session,
-    registry,
-    home:
-      more.seesEgress === false
-        ? undefined
-        : { leftMs: () => provenMs, authorization: isAccepted ? "Bearer of-home" : undefined },
-    reach: createClusterReach({ session, clock, report: (seen) => reports.push(seen) }),
-    clock,
-    random: systemRandom,
-    log,
-    metrics: createProxyMetrics(registry),
-    streamMetrics: createStreamMetrics(registry),
-    policies: createPolicies({
-      clock,
-      random: systemRandom,
-      log,
-      metrics: createPolicyMetrics(registry),
-      managerAwayMs: () => 0,
-    }),
-    plans: createPlanLog(clock),
-    gate: createLockGate(clock, NO_MEMORY.lock),
-    accessLog: createAccessLog({ share: 0, random: systemRandom, log }),
-    podName: "pod",
-  });
-  const atHome: string[] = [];
-  const handler = clusters.around(async (call) => {
-    atHome.push(call.target);
-    return { status: 200, headers: {}, body: null };
-  });
-  const send = (method: string, target: string, options: { readonly body?: string; readonly upgrade?: string } = {}) => {
-    const signal = new CallAbort();
-    const headers = { authorization: "Bearer of-eu", ...(options.body && { "content-type": "application/json" }) };
-    const body = options.body === undefined ? null : asSource(Buffer.from(options.body));
-    const upgrade = options.upgrade === undefined ? {} : { upgrade: options.upgrade };
-    const call: RawCall & { record: CallRecord } = { method, target, headers, body, signal, record: createRecord(), ...upgrade };
-    return { reply: handler(call), signal };
-  };
-  return { clusters, enforcers, clock, send, atHome, registry };
+  const home = { leftMs: () => provenMs, authorization: isAccepted ? "Bearer of-home" : undefined };
+  const onReport = (seen: unknown) => reports.push(seen);
+  return serveClusters({ clock: createFakeClock(), home: more.seesEgress === false ? undefined : home, onReport });
 }
 type World = ReturnType<typeof setup>;
 
@@ -438,4 +376,29 @@ describe("a cluster that fails", () => {
     enforce(world, undefined, { clusters: [] }, 3);
     await eventually(() => api.open === 0);
   });
+});
+
+it("an endless object takes no more than the memory of all clusters, and then other reads are refused, but no writes", async () => {
+  const world = setup();
+  api.script = (req, res) => {
+    if (req.method !== "GET" || req.url?.endsWith("/api/v1")) return answer(req, res);
+    const chunk = Buffer.alloc(1024 * 1024, "x");
+    const send = () => {
+      while (!res.destroyed && res.write(chunk));
+    };
+    res
+      .writeHead(200, { "content-type": "application/json" })
+      .on("drain", send)
+      .on("error", () => undefined);
+    res.write('{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"');
+    send();
+  };
+  enforce(world, OWN);
+  const lists = Array.from({ length: 12 }, () => world.send("GET", "/_ctrlmesh/clusters/eu/api/v1/configmaps?watch=1").reply);
+  const errors = await Promise.all(lists.map(async (list) => textOf(await list).catch((error: { code: string }) => error.code)));
+  expect(errors).toContain("OVER_MEMORY_SHARE");
+  const [code, text] = await answerOf(world.send("GET", `${CONFIG_MAPS}/c`));
+  expect([code, text]).toEqual([503, expect.stringMatching(/cluster \\"eu\\" is not asked for objects: .* of the 64 MiB/)]);
+  expect((await answerOf(world.send("POST", CONFIG_MAPS, { body: "{}" })))[0]).toBe(200);
+  world.clusters.stop();
 });

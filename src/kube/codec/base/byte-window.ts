@@ -14,6 +14,10 @@ export class ByteWindow {
   #chunk: Buffer = NO_BYTES;
   #takenOfChunk = 0;
 
+  get heldBytes(): number {
+    return this.bytes.length;
+  }
+
   /** `extend` moves the chunk into the window and must be called until it returns undefined. */
   append(chunk: Uint8Array): void {
     this.#chunk = asBuffer(chunk);

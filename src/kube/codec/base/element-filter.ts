@@ -72,6 +72,10 @@ export class FailOnceFilter implements ListFilter {
     this.#body = body;
   }
 
+  get heldBytes(): number {
+    return this.#body.heldBytes;
+  }
+
   push(chunk: Uint8Array, emit: Emit): void {
     this.#run(chunk, emit);
   }

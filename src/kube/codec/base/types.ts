@@ -37,6 +37,8 @@ export interface ByteFilter {
   push(chunk: Uint8Array, emit: Emit): void;
   /** Emits the remaining bytes. Throws `CODEC_TRUNCATED` when the document is not complete. */
   end(emit: Emit): void;
+  /** The memory for bytes that have come and may be needed again. */
+  readonly heldBytes: number;
 }
 
 /** Leaves objects out of one list. After the first error it always throws that error. */
@@ -86,6 +88,8 @@ export interface FrameSplitter {
   push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void;
   /** True if the splitter has no part of an event, so the stream may end. */
   readonly atBoundary: boolean;
+  /** The memory for the bytes of an event that is not whole yet. */
+  readonly heldBytes: number;
 }
 
 /** Default bound of a list item and of a watch frame. etcd's limit for an object is about 1.5 MiB. */

@@ -178,6 +178,10 @@ class JsonFrameSplitter implements FrameSplitter {
     return !this.#inDocument;
   }
 
+  get heldBytes(): number {
+    return this.#window.heldBytes;
+  }
+
   push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void {
     this.#window.append(chunk);
     for (;;) {

@@ -54,6 +54,10 @@ class JsonListFilter implements ByteFilter {
     this.#reader = new JsonObjectReader(this.#walker, options);
   }
 
+  get heldBytes(): number {
+    return this.#window.heldBytes;
+  }
+
   push(chunk: Uint8Array, emit: Emit): void {
     if (chunk.length === 0) return;
     this.#window.append(chunk);

@@ -15,6 +15,7 @@ export function createListJoiner(version: Version): ListJoiner {
   function next(keep: Keep): ListFilter {
     let part: "head" | "items" | "tail" = "head";
     let otherSlices: Uint8Array[] = [];
+    let otherBytes = 0;
     let listHasItems = false;
     let emitNow: Emit = () => undefined;
     const filter = createListFilter(keep, {
@@ -26,11 +27,13 @@ export function createListJoiner(version: Version): ListJoiner {
         if (now === "items") endHead(Buffer.concat(otherSlices), emitNow);
         part = now;
         otherSlices = [];
+        otherBytes = 0;
       },
     });
     const takeSlice = (slice: Uint8Array) => {
       if (part !== "items") {
         otherSlices.push(slice);
+        otherBytes += slice.length;
         return;
       }
       if (!listHasItems && hasItems) emitNow(COMMA);
@@ -39,6 +42,9 @@ export function createListJoiner(version: Version): ListJoiner {
     };
     return {
       counts: filter.counts,
+      get heldBytes() {
+        return filter.heldBytes + otherBytes;
+      },
       push(chunk, emit) {
         emitNow = emit;
         filter.push(chunk, takeSlice);

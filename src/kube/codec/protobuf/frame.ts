@@ -73,6 +73,10 @@ class ProtobufFrameSplitter implements FrameSplitter {
     return this.#start === this.#window.end;
   }
 
+  get heldBytes(): number {
+    return this.#window.heldBytes;
+  }
+
   push(chunk: Uint8Array, onFrame: (frame: Uint8Array) => void): void {
     this.#window.append(chunk);
     for (;;) {

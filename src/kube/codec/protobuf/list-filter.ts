@@ -54,6 +54,10 @@ class ProtobufListFilter implements ByteFilter {
     this.#reader = new ProtobufObjectReader(options);
   }
 
+  get heldBytes(): number {
+    return this.#output.heldBytes;
+  }
+
   push(chunk: Uint8Array, emit: Emit): void {
     this.#output.append(chunk);
     while (this.#output.extend()) {

@@ -22,7 +22,11 @@ export function createListJoiner(version: Version, maxHeldBytes: number): ListJo
 
   function next(keep: Keep): ListFilter {
     const slices: Uint8Array[] = [];
-    const hold = (slice: Uint8Array) => void slices.push(slice);
+    let sliceBytes = 0;
+    const hold = (slice: Uint8Array) => {
+      slices.push(slice);
+      sliceBytes += slice.length;
+    };
     const filter = createListFilter(keep, {
       maxHeldBytes,
       onVersion(own) {
@@ -31,6 +35,9 @@ export function createListJoiner(version: Version, maxHeldBytes: number): ListJo
     });
     return {
       counts: filter.counts,
+      get heldBytes() {
+        return filter.heldBytes + sliceBytes + heldBytes;
+      },
       push: (chunk) => filter.push(chunk, hold),
       end() {
         filter.end(hold);

@@ -41,6 +41,10 @@ export class ProtobufListOutput {
     return this.#window.end;
   }
 
+  get heldBytes(): number {
+    return this.#window.heldBytes + this.#blocks.length * BLOCK_BYTES;
+  }
+
   append(chunk: Uint8Array): void {
     this.#window.append(chunk);
   }

@@ -1,7 +1,8 @@
 // The body of one list that is made of several, in their order. Invariants: a list that fails or cannot be
 // joined breaks the body; a full reader stops the list that is being read.
+import type { MemoryHold } from "../../../base/fair-memory.ts";
 import type { Emit, Keep, ListJoiner } from "../../../kube/codec/codec.ts";
-import type { ByteSource, SourceControl } from "../../http/byte-stream.ts";
+import { type ByteSource, cutForMemory, type SourceControl } from "../../http/byte-stream.ts";
 import { asError } from "../../http/tap.ts";
 
 export interface JoinedListOptions {
@@ -22,9 +23,11 @@ const LISTS_AT_A_TIME = 4;
 export function joinedList({ namespaces, ask, keepOf, joiner, onDone }: JoinedListOptions): ByteSource {
   let [readBytes, writtenBytes, kept, dropped] = [0, 0, 0, 0];
   let isOver = false;
+  let hold: MemoryHold | undefined;
   const finish = (error?: Error) => {
     if (isOver) return false;
     isOver = true;
+    hold?.end();
     onDone({ readBytes, writtenBytes, kept, dropped }, error);
     return true;
   };
@@ -56,12 +59,14 @@ export function joinedList({ namespaces, ask, keepOf, joiner, onDone }: JoinedLi
       const read = (body: ByteSource, namespace: string) => {
         if (isOver) return;
         const filter = joiner.next(keepOf(namespace));
+        hold ??= body.share?.hold(() => fail(cutForMemory()));
         control = body.open({
           write(chunk) {
             if (isOver) return false;
             isWanted = true;
             readBytes += chunk.length;
             attempt(() => filter.push(chunk, emit));
+            if (!isOver) hold?.set(filter.heldBytes);
             return isWanted && !isOver;
           },
           end() {

@@ -1,6 +1,0 @@
-// Runs the garbage collector, for tests of what is not kept.
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
-
-setFlagsFromString("--expose_gc");
-export const collectGarbage = runInNewContext("gc") as () => void;

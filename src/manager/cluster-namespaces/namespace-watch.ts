@@ -7,6 +7,7 @@ import type { KubeClient } from "../../kube/client/types.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { createReflector } from "../../runtime/reflector.ts";
 import type { Store } from "../../runtime/store.ts";
+import { memoryOf } from "./plain-namespace.ts";
 import { createRemoteNamespaces } from "./remote-namespaces.ts";
 
 export type RemoteClient = Pick<KubeClient, "request" | "watch" | "close">;
@@ -26,22 +27,47 @@ interface NamespaceWatchOptions extends Pick<ProcessContext, "clock" | "random" 
   readonly client: RemoteClient;
   /** Something begins to fail, or works again. */
   readonly onHeard: () => void;
+  /** Gets the memory of all that is known of the namespaces, in bytes. May end the watch. */
+  readonly onSize: (bytes: number) => void;
 }
 
 /** A watch may break, or be refused for a moment. */
 const TROUBLE_AFTER_MS = 30_000;
 
-export function createNamespaceWatch({ server, onHeard, clock, random, log, ...options }: NamespaceWatchOptions): NamespaceWatch {
+export function createNamespaceWatch({
+  server,
+  onHeard,
+  onSize,
+  clock,
+  random,
+  log,
+  ...options
+}: NamespaceWatchOptions): NamespaceWatch {
   const stopping = new AbortController();
   let { client } = options;
+  let [storedBytes, listedBytes] = [0, 0];
   let failing: { readonly error: MeshError; readonly sinceMs: number } | undefined;
   const heard = (error: MeshError | undefined) => {
     const before = failing;
     failing = error && { error, sinceMs: before?.sinceMs ?? clock.monotonicMs() };
     if (before?.error.message !== error?.message) onHeard();
   };
-  const remote = createRemoteNamespaces({ client: () => client, clock, heard });
+  const remote = createRemoteNamespaces({
+    client: () => client,
+    clock,
+    heard,
+    listing(bytes) {
+      listedBytes = bytes;
+      onSize(storedBytes + listedBytes);
+    },
+  });
   const reflector = createReflector({ client: remote, resource: metadataOnly(NAMESPACES), clock, random, log });
+  reflector.store.onChange((change) => {
+    const bytes = memoryOf(change.object);
+    storedBytes += change.type === "deleted" ? -bytes : bytes;
+    if (change.type === "updated") storedBytes -= memoryOf(change.previous);
+    onSize(storedBytes + listedBytes);
+  });
   void reflector.start(stopping.signal);
   return {
     server,

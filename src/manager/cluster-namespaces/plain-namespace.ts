@@ -61,6 +61,11 @@ function plainLabels(labels: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(valid.slice(0, MAX_LABELS));
 }
 
+/** About the bytes of memory that it takes, rather more than fewer: measured for 0 to 256 labels. */
+export function memoryOf({ metadata: { labels = {} } }: KubeObject): number {
+  return Object.entries(labels).reduce((sum, [key, value]) => sum + 300 + key.length + value.length, 1_000);
+}
+
 /** Undefined if it is not a version. */
 export function versionOf({ resourceVersion }: { readonly resourceVersion?: unknown }): string | undefined {
   return typeof resourceVersion === "string" && VERSION.test(resourceVersion) ? resourceVersion : undefined;

@@ -88,7 +88,7 @@ describe("the namespaces of a cluster", () => {
     putSecret({ other: "x", [key]: kubeconfig() });
     expect(await run()).toEqual({ requeueAfterMs: 30_000 });
     expect([listed(), state().reason, changes]).toEqual([["a"], "Listed", ["eu"]]);
-    expect(remote.connections).toMatchObject([{ server: "https://eu.example", maxAnswerBytes: 2_097_152 }]);
+    expect(remote.connections).toMatchObject([{ server: "https://eu.example", maxAnswerBytes: 1_048_576 }]);
     remote.put("b");
     remote.remove("a");
     await clock.advance(100);

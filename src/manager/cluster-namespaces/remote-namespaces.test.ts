@@ -79,7 +79,7 @@ describe("the namespaces of a tenant's cluster", () => {
 
 describe("a server that never ends", () => {
   it.each([
-    ["its list with full pages", 250],
+    ["its list with full pages", 125],
     ["its list with empty pages", 0],
   ])("%s is given up", async (_, size) => {
     const { namesListed, requests } = setup((_request, at) =>
@@ -89,7 +89,7 @@ describe("a server that never ends", () => {
       ),
     );
     expect(await failureOf(namesListed())).toMatchObject({ code: "TOO_MANY_NAMESPACES" });
-    expect(requests()).toBeLessThanOrEqual((2 * MAX_NAMESPACES) / 250);
+    expect(requests()).toBeLessThanOrEqual((2 * MAX_NAMESPACES) / 125);
   });
 
   it("refusing watches is listed at most each five seconds", async () => {

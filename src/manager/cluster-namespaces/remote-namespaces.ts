@@ -8,14 +8,14 @@ import type { KubeClient, WatchEvent, WatchOptions } from "../../kube/client/typ
 import { StatusError } from "../../kube/status.ts";
 import type { KubeList, KubeObject } from "../../kube/types.ts";
 import { plainError } from "./plain-error.ts";
-import { pageOf, plainNamespace, versionOf } from "./plain-namespace.ts";
+import { memoryOf, pageOf, plainNamespace, versionOf } from "./plain-namespace.ts";
 
 /** As many as a home cluster is tested with, twice. */
 export const MAX_NAMESPACES = 20_000;
-/** Of an answer, or of all events of a watch. A page of ordinary namespaces has 300 KB. */
-export const MAX_ANSWER_BYTES = 2 * 1024 * 1024;
+/** Of an answer, or of all events of a watch. A page of ordinary namespaces has 150 KB. */
+export const MAX_ANSWER_BYTES = 1024 * 1024;
 
-const PAGE_SIZE = 250;
+const PAGE_SIZE = 125;
 /** A page may have fewer items than were asked for, but a list ends. */
 const MAX_PAGES = (2 * MAX_NAMESPACES) / PAGE_SIZE;
 const LIST_LIMIT_MS = 120_000;
@@ -31,9 +31,16 @@ interface RemoteOptions {
   readonly clock: Clock;
   /** Gets the error of each failure without words of the server; undefined: the server answers. */
   readonly heard: (error: MeshError | undefined) => void;
+  /** Gets the memory of a list that grows, in bytes, and 0 at its end. */
+  readonly listing?: (bytes: number) => void;
 }
 
-export function createRemoteNamespaces({ client, clock, heard }: RemoteOptions): Pick<KubeClient, "list" | "watch"> {
+export function createRemoteNamespaces({
+  client,
+  clock,
+  heard,
+  listing = () => undefined,
+}: RemoteOptions): Pick<KubeClient, "list" | "watch"> {
   const lists = createPause(clock, LIST_PAUSE_MS);
   const watches = createPause(clock, WATCH_PAUSE_MS);
 
@@ -46,6 +53,7 @@ export function createRemoteNamespaces({ client, clock, heard }: RemoteOptions):
 
   async function listAll(resource: Resource, signal: AbortSignal): Promise<KubeList<KubeObject>> {
     const items: KubeObject[] = [];
+    let bytes = 0;
     let resourceVersion: string | undefined;
     let next = "";
     for (let pages = 0; pages < MAX_PAGES; pages++) {
@@ -58,7 +66,12 @@ export function createRemoteNamespaces({ client, clock, heard }: RemoteOptions):
         maxRetries: 0,
       });
       const page = pageOf(answer);
-      for (const item of page.items) items.push(...plainNamespace(item, resource));
+      for (const item of page.items.flatMap((each) => plainNamespace(each, resource))) {
+        items.push(item);
+        bytes += memoryOf(item);
+      }
+      listing(bytes);
+      signal.throwIfAborted();
       if (items.length > MAX_NAMESPACES) break;
       resourceVersion ??= page.resourceVersion;
       next = page.next;
@@ -100,6 +113,8 @@ export function createRemoteNamespaces({ client, clock, heard }: RemoteOptions):
         return list as KubeList<T>;
       } catch (error) {
         throw failed(error, options.signal);
+      } finally {
+        listing(0);
       }
     },
     watch: (resource, options = {}) => watch(resource, options) as AsyncIterable<WatchEvent<never>>,

@@ -2,6 +2,7 @@
 // nothing for another one. The leader's controller fills it; apps and statuses read it.
 
 import type { X509Certificate } from "node:crypto";
+import { createFairMemory, type MemoryHold } from "../../base/fair-memory.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import { createListeners } from "../../base/listeners.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
@@ -40,12 +41,17 @@ interface Watched {
   ends: readonly CredentialEnd[];
   /** What the server of the watch showed last. */
   certificate?: X509Certificate | undefined;
+  /** Of the watch. */
+  memory?: MemoryHold | undefined;
+  /** The cluster had to give way, and is not watched before this time. */
+  refusedUntilMs?: number;
   /** What was last told to the listeners. */
   told: string;
 }
 
 interface WatchedClustersOptions extends Pick<ProcessContext, "clock" | "random" | "log"> {
   readonly userAgent: string;
+  readonly maxMemoryBytes?: number;
   /** Default: createKubeClient. */
   readonly connect?: (connection: KubeConnection) => RemoteClient;
 }
@@ -54,13 +60,19 @@ export type WatchedClusters = ReturnType<typeof createWatchedClusters>;
 
 /** Makes a burst of changes one, also one of a server that never stops. */
 const DEBOUNCE_MS = 100;
-/** A namespace has at most 32; each has a connection of its own. */
-const MAX_WATCHES = 256;
 /** OpenSSL's code, in the message of a trouble. */
 const SERVER_CERTIFICATE_ENDED = "CERT_HAS_EXPIRED";
+/**
+ * Of the manager, for all other clusters. Each watch counts with the largest answer that it may read, so there are at most 384. When more
+ * is needed, the namespace at home whose clusters take most loses the largest one.
+ */
+const MAX_MEMORY_BYTES = 384 * 1024 * 1024;
+const REFUSED_MS = 5 * 60_000;
 const NOT_YET: NamespacesState = { reason: "NotListedYet", message: "the manager has not listed the cluster's namespaces yet" };
 
-export function createWatchedClusters({ userAgent, connect = createKubeClient, clock, random, log }: WatchedClustersOptions) {
+export function createWatchedClusters(options: WatchedClustersOptions) {
+  const { userAgent, connect = createKubeClient, maxMemoryBytes = MAX_MEMORY_BYTES, clock, random, log } = options;
+  const memory = createFairMemory(maxMemoryBytes);
   /** By "namespace/name" of the MeshCluster. */
   const clusters = new Map<string, Watched>();
   const onNamespaces = createListeners<Request>();
@@ -93,10 +105,20 @@ export function createWatchedClusters({ userAgent, connect = createKubeClient, c
     const watch = entry?.watch;
     if (entry === undefined || watch === undefined) return;
     Object.assign(entry, { watch: undefined, credentials: undefined, certificate: undefined, ends: [] });
+    entry.memory?.end();
     watch.stop().catch((error: unknown) => log.error({ err: error, cluster: key }, "a watch could not be ended"));
     onNamespaces.tell(parseRequest(key));
   };
-  const startWatch = (key: string, server: string, client: RemoteClient): NamespaceWatch => {
+  const giveWay = (key: string) => {
+    const { namespace } = parseRequest(key);
+    const bound = `the namespaces of all other clusters may take ${maxMemoryBytes / 1024 / 1024} MiB in the manager`;
+    const message = `${bound}, and those of the clusters of namespace ${namespace} take most: let fewer be watched; the manager tries again after 5 min`;
+    Object.assign(entryOf(key), { problem: { reason: "TooMany", message }, refusedUntilMs: clock.monotonicMs() + REFUSED_MS });
+    stopWatch(key);
+    tell(key);
+  };
+  const startWatch = (key: string, server: string, client: RemoteClient): void => {
+    const hold = memory.of(parseRequest(key).namespace).hold(() => giveWay(key));
     const watch = createNamespaceWatch({
       server,
       client,
@@ -104,6 +126,7 @@ export function createWatchedClusters({ userAgent, connect = createKubeClient, c
       random,
       log: log.child({ meshCluster: key }),
       onHeard: () => tell(key),
+      onSize: (bytes) => hold.set(MAX_ANSWER_BYTES + bytes),
     });
     const isCurrent = () => clusters.get(key)?.watch === watch;
     let isDue = false;
@@ -120,7 +143,8 @@ export function createWatchedClusters({ userAgent, connect = createKubeClient, c
       onNamespaces.tell(parseRequest(key));
       tell(key);
     });
-    return watch;
+    Object.assign(entryOf(key), { watch, memory: hold });
+    hold.set(MAX_ANSWER_BYTES);
   };
 
   return {
@@ -132,16 +156,11 @@ export function createWatchedClusters({ userAgent, connect = createKubeClient, c
       const store = clusters.get(formatRequest(cluster))?.watch?.store;
       return store?.hasSynced ? store : undefined;
     },
-    /** Watches the cluster's namespaces by this connection from now on. Returns false if there are too many watches. */
+    /** Watches the cluster's namespaces by this connection from now on. Returns false if there is no memory for it. */
     use(cluster: Request, { server, ...credentials }: TenantConnection): boolean {
       const key = formatRequest(cluster);
       const entry = entryOf(key);
-      const watches = [...clusters.values()].filter(({ watch }) => watch !== undefined).length;
-      if (entry.watch === undefined && watches >= MAX_WATCHES) {
-        entry.problem = { reason: "TooMany", message: `the manager watches the namespaces of at most ${MAX_WATCHES} clusters` };
-        tell(key);
-        return false;
-      }
+      if (clock.monotonicMs() < (entry.refusedUntilMs ?? 0)) return false;
       entry.problem = undefined;
       const onServerCertificate = (certificate: X509Certificate) => {
         if (entry.credentials !== credentials) return;
@@ -152,12 +171,12 @@ export function createWatchedClusters({ userAgent, connect = createKubeClient, c
       if (entry.watch?.server === server) entry.watch.use(client);
       else {
         stopWatch(key);
-        entry.watch = startWatch(key, server, client);
+        startWatch(key, server, client);
       }
-      entry.credentials = credentials;
-      entry.ends = endsOfConnection(credentials, entry.certificate);
+      if (entry.watch !== undefined)
+        Object.assign(entry, { credentials, ends: endsOfConnection(credentials, entry.certificate) });
       tell(key);
-      return true;
+      return entry.watch !== undefined;
     },
     /** Ends the watch, since there are no credentials for it. */
     refuse(cluster: Request, problem: NamespacesState): void {
@@ -186,7 +205,10 @@ export function createWatchedClusters({ userAgent, connect = createKubeClient, c
       name: "namespaces of other clusters",
       start: async () => undefined,
       stop: async () => {
-        const ending = [...clusters.values()].map(({ watch }) => watch?.stop());
+        const ending = [...clusters.values()].map((each) => {
+          each.memory?.end();
+          return each.watch?.stop();
+        });
         clusters.clear();
         await Promise.all(ending);
       },

@@ -43,7 +43,7 @@ const listOf = (...names: string[]) =>
     items: names.map((name) => ({ metadata: { name, resourceVersion: "1" } })),
   });
 
-test("an answer without an end is given up after 2 MiB", async () => {
+test("an answer without an end is given up after 1 MiB", async () => {
   let sent = 0;
   const { state } = await watchedAt((_, res) => {
     res.setHeader("content-type", "application/json");
@@ -111,4 +111,50 @@ test("a client key of another certificate breaks nothing else", async () => {
   );
   const { state } = await watchedAt((_, res) => res.end(listOf("a")), { clientCert: one.ca.certPem, clientKey: other.ca.keyPem });
   await eventually(() => expect(state().reason).toBe("Unreachable"), 5_000);
+});
+
+test("32 hostile clusters of four namespaces give way, in words, and a good one of another namespace does not", async () => {
+  const labels = Object.fromEntries(Array.from({ length: 256 }, (_, index) => [`key-${index}`, "v".repeat(60)]));
+  let page = 0;
+  const hostile = await startFakeApi((_, res) => {
+    const items = Array.from({ length: 30 }, () => ({ metadata: { name: `ns-${page++}`, resourceVersion: "1", labels } }));
+    res
+      .setHeader("content-type", "application/json")
+      .end(JSON.stringify({ metadata: { resourceVersion: "5", continue: "x" }, items }));
+  });
+  const good = await startFakeApi((req, res) => {
+    res.setHeader("content-type", "application/json");
+    if (!req.url?.includes("watch=")) res.end(listOf("a"));
+    else res.write("\n");
+  });
+  const watched = createWatchedClusters({
+    userAgent: "mesh/test",
+    maxMemoryBytes: 48 * 1024 * 1024,
+    clock: systemClock,
+    random: () => 0,
+    log: silentLogger(),
+  });
+  ends.push(
+    () => watched.runnable.stop(),
+    () => hostile.close(),
+    () => good.close(),
+  );
+  const use = (cluster: typeof CLUSTER, { url, ca }: FakeApi) =>
+    watched.use(cluster, {
+      server: url,
+      caPem: ca.certPem,
+      tlsServerName: undefined,
+      clientCert: undefined,
+      clientKey: undefined,
+      token: () => "t",
+    });
+  const bad = Array.from({ length: 32 }, (_, index) => ({ namespace: `bad-${index % 4}`, name: `c-${index}` }));
+  use(CLUSTER, good);
+  for (const cluster of bad) use(cluster, hostile);
+  const refused = () => bad.map(watched.stateOf).filter(({ reason }) => reason === "TooMany");
+  await eventually(() => expect(refused().length).toBeGreaterThan(8), 20_000);
+  expect(refused()[0]?.message).toMatch(
+    /other clusters may take 48 MiB in the manager, and those of the clusters of namespace bad-\d take most/,
+  );
+  await eventually(() => expect(watched.stateOf(CLUSTER).reason).toBe("Listed"), 5_000);
 });

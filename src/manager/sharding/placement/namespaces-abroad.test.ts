@@ -23,7 +23,7 @@ function setUp() {
   const terminate = { kubeconfigSecret: "read" };
   const inside = (name: string, region: string, spec: object = { interception: "Terminate", terminate }) =>
     fleetCluster(name, { servers: [`https://${name}.example`], ...spec }, { labels: { region } });
-  const clusters = [inside("eu-1", "eu"), inside("eu-2", "eu"), inside("us-1", "us"), inside("eu-tunnel", "eu", {})];
+  let clusters = [inside("eu-1", "eu"), inside("eu-2", "eu"), inside("us-1", "us"), inside("eu-tunnel", "eu", {})];
   const abroad = createNamespacesAbroad({
     clock,
     clusters: {
@@ -58,6 +58,9 @@ function setUp() {
       for (const listener of listeners) listener({ namespace: "fleet", name: cluster });
     },
     lose: (cluster: string) => stores.delete(cluster),
+    divide(...names: readonly string[]) {
+      clusters = names.map((name) => inside(name, "eu"));
+    },
     plan(clusterTables: Readonly<Record<string, readonly string[]>>) {
       const tables = Object.entries(clusterTables).map(
         ([name, names]) => [name, table([], Object.fromEntries(names.map((each) => [each, []])))] as const,
@@ -109,17 +112,32 @@ describe("the namespaces of the clusters that a root divides", () => {
     expect(of().known[1]).toBe(of().known[1]);
   });
 
-  it("are awaited for a minute if nobody knows those of a cluster, and are incomplete for longer", () => {
+  it("are awaited for a minute if nobody knows those of a cluster, and are incomplete for longer", async () => {
     const { clock, know, lose, of } = setUp();
     know("eu-1", "a");
     const untilMs = clock.now() + MINUTE;
     expect(of()).toEqual({ known: [{ cluster: "eu-1", names: ["a"] }], isComplete: false, awaitedUntilMs: untilMs });
-    clock.advance(2 * MINUTE);
+    await clock.advance(2 * MINUTE);
     expect(of()).toMatchObject({ isComplete: false, awaitedUntilMs: untilMs });
     know("eu-2", "b");
     expect(of().isComplete).toBe(true);
+    await clock.advance(MINUTE);
     lose("eu-2");
     expect(of().awaitedUntilMs).toBe(clock.now() + MINUTE);
+  });
+
+  it("are awaited for a minute in all, however often somebody makes clusters that cannot be read, and deletes them", async () => {
+    const { clock, divide, know, of } = setUp();
+    know("eu-1", "a");
+    const untilMs = clock.now() + MINUTE;
+    for (let at = 0; at < 8; at++) {
+      divide("eu-1", `made-${at}`);
+      expect(of()).toMatchObject({ isComplete: false, awaitedUntilMs: untilMs });
+      await clock.advance(MINUTE / 4);
+      divide("eu-1");
+      expect(of()).toMatchObject({ isComplete: true });
+      await clock.advance(MINUTE / 4);
+    }
   });
 
   it("are not known before the MeshClusters and the PlacementDecisions are listed", () => {

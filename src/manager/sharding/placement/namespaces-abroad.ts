@@ -22,14 +22,22 @@ export interface NamespacesAbroadOptions {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** How long a shard that could join waits for the namespaces of a cluster, so that a new leader gives it the right part. */
+/**
+ * How long a shard that could join waits for the namespaces of clusters, so that a new leader gives it the right part. It waits again
+ * only after all were known for this long: whoever makes and deletes clusters again and again must not keep shards from joining.
+ */
 const PATIENCE_MS = 60_000;
-/** No cluster has this name. */
-const ALL = "";
+
+interface Missing {
+  /** The start of the wait. */
+  readonly sinceMs: number;
+  /** Since when nothing is missing any more. Absent: something is. */
+  readonly knownSinceMs?: number;
+}
 
 export function createNamespacesAbroad({ clusters, watched, plans, clock }: NamespacesAbroadOptions) {
-  /** By root: since when this manager lacks the namespaces of a cluster. */
-  const missingSince = new Map<string, ReadonlyMap<string, number>>();
+  /** By root, if this manager lacks the namespaces of a cluster, or has lacked them. */
+  const missing = new Map<string, Missing>();
   /** By "namespace/name" of the MeshCluster, until a namespace of it changes. */
   const listed = new Map<string, { readonly store: Store<KubeObject>; readonly names: ClusterNames }>();
   watched.onNamespaces((cluster) => void listed.delete(formatRequest(cluster)));
@@ -54,14 +62,18 @@ export function createNamespacesAbroad({ clusters, watched, plans, clock }: Name
     return plan !== undefined && kubeconfigSecret === undefined ? [] : undefined;
   };
 
-  const unknownUntil = (app: Request, missing: readonly string[]): Pick<NamespacesAbroad, "isComplete" | "awaitedUntilMs"> => {
-    const before = missingSince.get(formatRequest(app));
-    const since = new Map(missing.map((cluster) => [cluster, before?.get(cluster) ?? clock.now()]));
-    if (missing.length === 0) missingSince.delete(formatRequest(app));
-    else missingSince.set(formatRequest(app), since);
-    return missing.length === 0
-      ? { isComplete: true }
-      : { isComplete: false, awaitedUntilMs: Math.max(...since.values()) + PATIENCE_MS };
+  const awaited = (app: Request, isComplete: boolean): Pick<NamespacesAbroad, "isComplete" | "awaitedUntilMs"> => {
+    const key = formatRequest(app);
+    const { sinceMs = clock.now(), knownSinceMs = clock.now() } = missing.get(key) ?? {};
+    const isOver = clock.now() - knownSinceMs >= PATIENCE_MS;
+    if (isComplete) {
+      if (isOver) missing.delete(key);
+      else if (missing.has(key)) missing.set(key, { sinceMs, knownSinceMs });
+      return { isComplete };
+    }
+    const startMs = isOver ? clock.now() : Math.min(sinceMs, clock.now());
+    missing.set(key, { sinceMs: startMs });
+    return { isComplete, awaitedUntilMs: startMs + PATIENCE_MS };
   };
 
   /** @param app of the root */
@@ -69,11 +81,10 @@ export function createNamespacesAbroad({ clusters, watched, plans, clock }: Name
     if (config.spec.root?.clustersBy !== "Namespace") return NONE_ABROAD;
     const { clustersFrom } = config.spec.root;
     const chosen = clustersFrom === undefined ? NONE_CHOSEN : clusters.decisions.of(app.namespace);
-    if (!clusters.hasSynced || chosen === undefined) return { known: [], ...unknownUntil(app, [ALL]) };
+    if (!clusters.hasSynced || chosen === undefined) return { known: [], ...awaited(app, false) };
     const inside = clustersInside(config, clusters.of(app.namespace).accepted, chosen);
-    const found = inside.map((cluster) => ({ name: cluster.name, names: namesIn(cluster, app) }));
-    const missing = found.flatMap(({ name, names }) => (names === undefined ? [name] : []));
-    return { known: found.flatMap(({ names }) => names ?? []), ...unknownUntil(app, missing) };
+    const found = inside.map((cluster) => namesIn(cluster, app));
+    return { known: found.flatMap((names) => names ?? []), ...awaited(app, !found.includes(undefined)) };
   };
 }
 

@@ -1,7 +1,7 @@
 // The handover of namespaces inside other clusters, whose requests the proxies serve: that of plan-fences.ts, once for each cluster. A
 // pure function. Invariant: a subset gets a namespace there only when no pod of another subset may send writes to it, by a table or by
 // a connection of its own to the cluster's servers. A pod whose proxy does not see its connections may write everything.
-import { remember } from "../../base/remember.ts";
+import { remember, rememberNames } from "../../base/remember.ts";
 import { MAX_CLUSTER_TABLES } from "../contract/cluster-tables.ts";
 import { type ClusterRoute, mayReach, sameClusters } from "../ownership/clusters.ts";
 import { countNamespaces } from "../ownership/place-lists.ts";
@@ -131,8 +131,20 @@ function pausedInside(
   const inForce = newestTable(cluster, facts.snapshots);
   // A table of the spec would be the newest one from then on, and the owners that a pod reports later would not count.
   if (spec === undefined || (inForce === undefined && !isComplete)) return inForce && { desired: inForce, kept: 0 };
-  return pauseAt(spec, inForce, keptSubsets);
+  return inForce === undefined ? pauseAt(spec, inForce, keptSubsets) : pausedTable(spec)(JSON.stringify(keptSubsets))(inForce);
 }
+
+/** There may be 32 clusters with thousands of namespaces each, of which one changes. The result is the table in force later. */
+const pausedTable = remember((spec: RouteTable) =>
+  rememberNames((keptSubsets: string) => {
+    const known = new WeakMap<RouteTable, PausedRoute>();
+    return (inForce: RouteTable): PausedRoute => {
+      const paused = known.get(inForce) ?? pauseAt(spec, inForce, JSON.parse(keptSubsets));
+      known.set(inForce, paused).set(paused.desired, paused);
+      return paused;
+    };
+  }),
+);
 
 /**
  * The owners inside the cluster by the newest routes that have them. A table that fences everything was made while pods had not

@@ -142,4 +142,15 @@ describe("a cluster that the manager does not read", () => {
     const over = plan({ home: owned(10, 0), eu: undefined }, { limit: 20, byNames: toGreen });
     expect([over.needsConfirmation, over.clusterTables?.get("eu")]).toEqual([true, HELD.eu]);
   });
+
+  it("compute a paused cluster again only when its namespaces, its owners or the subsets change", () => {
+    const wish = { home: owned(10, 0), eu: owned(10, 4) };
+    const held = [snapshotOf(HELD, 7)];
+    const paused = (more: More = {}) => plan(wish, { isPaused: true, held, ...more }).clusterTables?.get("eu");
+    const first = paused();
+    expect(paused()).toBe(first);
+    expect(paused({ held: [snapshotOf({ home: owned(10, 0), eu: first }, 8)] })).toBe(first);
+    expect(paused({ subsets: ["", "green"] })).not.toEqual(paused());
+    expect(paused({ held: [snapshotOf({ home: owned(10, 0), eu: owned(10, 2) }, 7)] })).not.toEqual(paused());
+  });
 });

@@ -38,17 +38,15 @@ export function clusterPlan(
 ): ClusterPlan {
   if (before?.spec === undefined || after?.spec === undefined) return { moves: [], total: 0, notes: [], inside: NOTHING_INSIDE };
   const { namespace } = after.ref;
-  const estimates = verdicts.flatMap(({ reroute }) => reroute?.clusterOwners ?? []);
-  const [first, last] = [
-    estimates[0] ?? { before: before.spec.clusterOwners },
-    estimates.at(-1) ?? { after: after.spec.clusterOwners },
-  ];
+  const estimates = verdicts.flatMap(({ reroute }) => reroute?.clusterRules ?? []);
+  // The shards of a root follow from its pods too. Admission estimates them from the edit.
+  const [first, last] = [estimates[0]?.before ?? before.spec, estimates.at(-1)?.after ?? after.spec];
   const routesIn = (world: ClusterWorld, ownersOf: ClusterOwners | undefined) =>
     ownersOf && clusterRoutes(acceptedIn(world.clusters, namespace).accepted, ownersOf, chosenIn(world, namespace));
   // When an app ends, every pod can write to all clusters.
   const [had, wanted] = [
-    routesIn(old, before.isEnding ? undefined : first.before),
-    routesIn(next, after.isEnding ? undefined : last.after),
+    routesIn(old, before.isEnding ? undefined : first.clusterOwners),
+    routesIn(next, after.isEnding ? undefined : last.clusterOwners),
   ];
   const owned = before.spec.isPaused ? withShownOwners(had, old.clusters, before.ref) : had;
   if (after.spec.isPaused && isLive(after)) {
@@ -56,8 +54,8 @@ export function clusterPlan(
     return { ...movedClusters(owned ?? [], kept), inside: NOTHING_INSIDE };
   }
   const inside = insidePlan(
-    { app: before, spec: before.spec, routes: owned ?? [], clusters: old.clusters, chosen: chosenIn(old, namespace) },
-    { app: after, spec: after.spec, routes: wanted ?? [], clusters: next.clusters, chosen: chosenIn(next, namespace) },
+    { app: before, rules: first, routes: owned ?? [], clusters: old.clusters, chosen: chosenIn(old, namespace) },
+    { app: after, rules: last, routes: wanted ?? [], clusters: next.clusters, chosen: chosenIn(next, namespace) },
     known,
     readsLabels,
   );

@@ -1,6 +1,6 @@
 // Which namespaces an edit of an app moves inside other clusters. Pure. Invariant: what is not known here is named as not known.
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
-import type { App, AppSpec } from "../../manager/apps/app.ts";
+import type { App, ClusterRules } from "../../manager/apps/app.ts";
 import type { ChosenClusters } from "../../manager/apps/chosen-clusters.ts";
 import { compileNow } from "../../manager/apps/compile/compile-now.ts";
 import type { NamespaceFacts, RouteSpec } from "../../manager/apps/compile/route-spec.ts";
@@ -46,7 +46,7 @@ export const NOTHING_INSIDE: InsideMoves = { moves: [], total: 0, unknown: [] };
 /** An app before the edit, or after it. */
 export interface InsideSide {
   readonly app: App;
-  readonly spec: AppSpec;
+  readonly rules: ClusterRules;
   /** The other clusters that it divides. */
   readonly routes: readonly ClusterRoute[];
   /** All MeshClusters. */
@@ -99,10 +99,10 @@ function labelsOf({ clusters, app: { ref } }: InsideSide, name: string): unknown
 }
 
 /** The rules inside the cluster. Undefined: not known. */
-function routeSpec({ app, spec, clusters, chosen }: InsideSide, { name, owner, upstream }: ClusterRoute): RouteSpec | undefined {
+function routeSpec({ app, rules, clusters, chosen }: InsideSide, { name, owner, upstream }: ClusterRoute): RouteSpec | undefined {
   if (upstream === undefined) return wholeClusterRoute(owner);
   const facts = acceptedIn(clusters, app.ref.namespace).accepted.find((each) => each.name === name);
-  return facts && spec.clusterRoute?.(facts, owner, chosen);
+  return facts && rules.clusterRoute?.(facts, owner, chosen);
 }
 
 type Published = Parameters<typeof movedInside>[0]["published"];

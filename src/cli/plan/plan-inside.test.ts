@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { type FakeObject, movingSlice, startCli } from "../../../test/support/cli.ts";
 import { meshClusterOf } from "../../../test/support/mesh-cluster.ts";
+import { samplePlacement, sampleShardingRoot } from "../../../test/support/sharding-config.ts";
 import { sampleVirtualApp } from "../../../test/support/virtual-app.ts";
+import { formatPlacement } from "../../manager/sharding/stored-placement.ts";
 import { EXIT } from "../frame/exit.ts";
 
 const terminate = { interception: "Terminate", terminate: { kubeconfigSecret: "s" } };
@@ -32,6 +34,7 @@ const stored = (app: object): FakeObject =>
   ({ ...app, metadata: { name: "shop", namespace: "ops", generation: 3 }, status: {} }) as unknown as FakeObject;
 const CANARY = stored(gives(tier("canary")));
 const namespace = (name: string, labels: object = {}) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels } });
+const TEAMS = Array.from({ length: 40 }, (_, at) => `team-${at}`);
 
 async function plan(file: object | undefined, objects: readonly FakeObject[], ...flags: string[]) {
   const cli = startCli([...objects]);
@@ -47,6 +50,7 @@ async function plan(file: object | undefined, objects: readonly FakeObject[], ..
   cli.files.set("pod.yaml", stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "a" } }));
   cli.files.set("numbers.yaml", stringify(namespace("team-a", { tier: 5 })));
   cli.files.set("empty.yaml", "");
+  cli.files.set("teams.yaml", stringify({ apiVersion: "v1", kind: "List", items: TEAMS.map((name) => namespace(name)) }));
   return cli.run("plan", ...(file === undefined ? [] : ["-f", "edit.yaml"]), ...flags);
 }
 
@@ -194,6 +198,39 @@ it.each([
 ])("--inside %s is refused in plain words", async (flag, code, message) => {
   const objects = [EU, SLICE, CANARY, meshClusterOf("ap-1", "ap")];
   expect(await plan(undefined, objects, "--inside", flag)).toMatchObject({ code, stderr: expect.stringContaining(message) });
+});
+
+describe("plan of an edit of a root whose shards divide the namespaces", () => {
+  const root = (fields: object = {}, shardingSize = 2) =>
+    sampleShardingRoot({
+      clusterSelector: {},
+      clustersBy: "Namespace",
+      auto: { shardingSize, everyShardReplicas: 2 },
+      ...fields,
+    });
+  const status = { placement: formatPlacement(samplePlacement()) };
+  const planned = async (edit: object) => {
+    const before = { ...root(), status } as unknown as FakeObject;
+    return plan(edit, [EU, before], "--inside", "eu-1=teams.yaml");
+  };
+
+  it("says which namespaces a third shard gets, though it is not placed yet", async () => {
+    const { code, stdout } = await planned(root({}, 3));
+    expect(code).toBe(EXIT.findings);
+    expect(stdout).toMatch(/^ {2}in eu-1: shop-[12]-normal -> shop-3-normal {2}/m);
+  });
+
+  it("says which namespaces another placement moves", async () => {
+    const { code, stdout } = await planned(root({ placement: "Balanced" }));
+    expect(code).toBe(EXIT.findings);
+    expect(stdout).toMatch(/^ {2}in eu-1: shop-1-normal -> shop-2-normal {2}/m);
+    expect(stdout).toMatch(/^ {2}in eu-1: shop-2-normal -> shop-1-normal {2}/m);
+  });
+
+  it("says that nothing moves there by another field", async () => {
+    const { stdout } = await planned(root({ maxMovingPercent: 50 }));
+    expect(stdout).not.toContain("in eu-1");
+  });
 });
 
 it("--inside takes each cluster once", async () => {

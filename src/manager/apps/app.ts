@@ -149,11 +149,13 @@ export interface EditVerdict {
   readonly reroute?: Reroute;
 }
 
+export type ClusterRules = Pick<AppSpec, "clusterOwners" | "clusterRoute">;
+
 export interface Reroute {
   readonly before: RouteSpec;
   readonly after: RouteSpec;
-  /** The owners of other clusters before and after the edit. Absent: those of the specs. */
-  readonly clusterOwners?: Readonly<Record<"before" | "after", AppSpec["clusterOwners"]>>;
+  /** Who owns what of other clusters before and after the edit. Absent: as the specs say. */
+  readonly clusterRules?: Readonly<Record<"before" | "after", ClusterRules>>;
   /** Pods that lose namespaces are restarted. */
   readonly restarts: boolean;
   /** The routes after the edit depend on more than the edit, for example on the pods. */

@@ -2,7 +2,7 @@
 // pods. Pure.
 import { autoOf, type ShardingConfig } from "../../api/sharding-config.ts";
 import { nameList } from "../../base/name-list.ts";
-import type { Reroute } from "../apps/app.ts";
+import type { ClusterRules, Reroute } from "../apps/app.ts";
 import { clusterRulesIn } from "./cluster-owners.ts";
 import type { Family } from "./family.ts";
 import { expectedPlacement, type Placement } from "./placement.ts";
@@ -68,13 +68,13 @@ export function rerouteOf(before: Family, after: Family): Reroute | undefined {
   const { from, to, placement, expected } = shardsOfEdit(before, after);
   if (from === undefined || to === undefined) return undefined;
   const restarts = after.configs.some(({ spec }) => spec.onLoss !== "InPlace");
-  const clusterOwners = { before: ownersOfClusters(before, from, placement), after: ownersOfClusters(after, to, expected) };
+  const clusterRules = { before: rulesOfClusters(before, from, placement), after: rulesOfClusters(after, to, expected) };
   const routes = { before: routeOfShards(from), after: routeOfShards(to) };
-  return { ...routes, clusterOwners, restarts, isEstimate: after.root !== undefined };
+  return { ...routes, clusterRules, restarts, isEstimate: after.root !== undefined };
 }
 
-function ownersOfClusters({ root }: Family, family: FamilyShards, placement: Placement | undefined) {
-  return root && clusterRulesIn(root, { family, placement }).clusterOwners;
+function rulesOfClusters({ root }: Family, family: FamilyShards, placement: Placement | undefined): ClusterRules {
+  return root === undefined ? {} : clusterRulesIn(root, { family, placement });
 }
 
 function shardsOfEdit(before: Family, after: Family) {

@@ -54,6 +54,44 @@ it("writes no status before each app that divides clusters has a plan: a new lea
   expect(patches).toMatchObject([{ status: { owners: [{ app: "app", subset: "blue" }] } }]);
 });
 
+it("writes the statuses after a minute, though an app never gets a plan, as one whose StatefulSet does not exist", async () => {
+  const app = (name: string) => ({
+    ref: { kind: "VirtualApp", namespace: "fleet", name },
+    spec: { clusterOwners: () => "blue" } as never,
+  });
+  const [good, stuck] = [app("good"), app("stuck")];
+  const patches: unknown[] = [];
+  const plans = createPublishedPlans();
+  let nowMs = 0;
+  const { reconcile } = createClustersReconciler({
+    client: {
+      get: async () => EU,
+      patch: async (_resource: unknown, _of: unknown, { body }: { body: unknown }) => patches.push(body) && EU,
+    } as never,
+    store: { list: () => [EU] },
+    apps: { list: () => [good, stuck] as unknown as App[] },
+    plans,
+    clusters: { of: () => acceptClusters([EU]), decisions: createKnownDecisions() },
+    watched: { stateOf: () => ({ reason: "Listed", message: "" }), endsOf: () => [] },
+    events: { event: () => undefined },
+    clock: { now: () => nowMs, monotonicMs: () => nowMs },
+  });
+  const eu = { name: "eu", servers: ["eu.example:443"], drainMs: 60_000, owner: "blue" };
+  plans.set(good.ref, {
+    digest: "d",
+    waits: [],
+    clusterWaits: [],
+    rules: new Map([["blue", { clusters: [eu] }]]),
+  } as unknown as OwnershipPlan);
+  const request = { namespace: "", name: "fleet" };
+  const { signal } = new AbortController();
+  expect(await reconcile(request, signal)).toEqual({ requeueAfterMs: 5_000 });
+  expect(patches).toEqual([]);
+  nowMs = 60_000;
+  expect(await reconcile(request, signal)).toEqual({});
+  expect(patches).toMatchObject([{ status: { owners: [{ app: "good", subset: "blue" }] } }]);
+});
+
 it("costs the manager's thread little when 2,000 pods have not reported about 500 clusters", async () => {
   const ref = { kind: "VirtualApp", namespace: "fleet", name: "app" };
   const objects = Array.from({ length: 500 }, (_, at) =>

@@ -43,6 +43,8 @@ export function createClustersReconciler(options: ClustersReconcilerOptions): Re
   const { client, store, apps, plans, clusters, watched, events, clock } = options;
   /** By namespace, by the cluster's name: since when the manager has waited to hear of it. */
   const unheard = new Map<string, ReadonlyMap<string, number>>();
+  /** By namespace: when this manager first looked at it. */
+  const firstLooks = new Map<string, number>();
   /** By the cluster's name. */
   const appsIn = (namespace: string): ReadonlyMap<string, AppOfCluster[]> => {
     const { accepted } = clusters.of(namespace);
@@ -75,15 +77,17 @@ export function createClustersReconciler(options: ClustersReconcilerOptions): Re
   };
   return {
     async reconcile({ name: namespace }, signal) {
-      // A new leader has no plans yet, and would say that nobody owns the clusters.
+      const nowMs = clock.monotonicMs();
+      const firstLookMs = firstLooks.get(namespace) ?? nowMs;
+      firstLooks.set(namespace, firstLookMs);
+      // A new leader has no plans yet, and would say that nobody owns the clusters. Some apps never get one, for example without a StatefulSet.
       const isEarly = apps.list(namespace).some((app) => dividesClusters(app) && plans.get(app.ref) === undefined);
-      if (isEarly) return { requeueAfterMs: LOOK_AGAIN_MS };
+      if (isEarly && nowMs - firstLookMs < UNHEARD_MS) return { requeueAfterMs: LOOK_AGAIN_MS };
       const { refused, accepted } = clusters.of(namespace);
       const upstreams = new Map(accepted.map((cluster) => [cluster.name, cluster.upstream]));
       const found = appsIn(namespace);
       const unplanned = new Set(apps.list(namespace).flatMap(({ ref }) => (plans.get(ref) === undefined ? [ref.name] : [])));
       const since = new Map<string, number>();
-      const nowMs = clock.monotonicMs();
       const pauses: number[] = [];
       for (const object of store.list(namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
         const { name = "" } = object.metadata;

@@ -96,8 +96,15 @@ export function createConnector(connectorOptions: ConnectorOptions): Connect {
 /** What the kernel has not sent yet must not arrive later. Node resets a TCP socket, but not a TLS socket that made its own. */
 function endByReset(tls: TLSSocket, tcp: Socket, isNeeded: () => boolean): void {
   const destroy = tls.destroy.bind(tls);
+  const destroyTcp = tcp.destroy.bind(tcp);
   tls.destroy = (error) => {
-    if (!tcp.destroyed && isNeeded()) tcp.resetAndDestroy();
+    // Node then closes the TCP socket below. If it were closed before, Node would free OpenSSL's state in the middle of a handshake.
+    if (!tls.destroyed && isNeeded())
+      tcp.destroy = () => {
+        tcp.destroy = destroyTcp;
+        tcp.resetAndDestroy();
+        return tcp;
+      };
     return destroy(error);
   };
 }

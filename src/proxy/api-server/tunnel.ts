@@ -1,17 +1,20 @@
 // Connects a client's socket with the API server's after an upgrade, as raw bytes in both directions (SPDY
 // and WebSocket of exec, attach and port-forward). Invariants: target, method and headers are those that the
-// layers let through, never the client's own; both sockets end together, and when the call's signal fires.
-import type { ClientRequest } from "node:http";
+// layers let through, never the client's own; both sockets end together, and when the call's signal fires. With
+// `mayWrite` no byte leaves this process while it has an error, nor FLUSH_MS after the client has gone.
 import { Agent } from "node:https";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { onAbort } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import { once } from "../../base/remember.ts";
 import type { HttpCall, Tunnel } from "../http/handler.ts";
 import type { Connect } from "./connector.ts";
 import { ASK_AGAIN_MS, type MayWrite } from "./exchange.ts";
 import { forwardedHeaders } from "./headers.ts";
+
+/** How long bytes of a client that has gone may still wait for a peer that does not take them, where `mayWrite` is set. */
+export const FLUSH_MS = 1_000;
 
 export interface TunnelOptions {
   readonly origin: URL;
@@ -19,7 +22,7 @@ export interface TunnelOptions {
   readonly prefix: string;
   /** @param isCut asked when the proxy closes the connection: if true, it ends with a reset, where `mayWrite` is set */
   readonly connect: (isCut: () => boolean) => Connect;
-  /** Asked for each chunk of the client, and again and again meanwhile. If it has an error, the tunnel is cut. */
+  /** Asked for the request, for each chunk of the client, and again and again meanwhile. If it has an error, the tunnel is cut. */
   readonly mayWrite: MayWrite | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -36,12 +39,16 @@ export function createTunnel({ origin, prefix, connect, mayWrite, clock, log }: 
     req.url = prefix + call.target;
     req.headers = { upgrade: "websocket" };
     let upstream: Socket | undefined;
+    let isUpgraded = false;
     let isCut = false;
     const cut = () => {
-      if (socket.destroyed) return; // the client went by itself
       isCut = true;
       socket.destroy();
       upstream?.destroy();
+    };
+    const onConnected = (connected: Socket) => {
+      upstream = connected;
+      if (mayWrite !== undefined) guard(connected, mayWrite, cut, clock);
     };
     const options = {
       target: origin,
@@ -49,23 +56,35 @@ export function createTunnel({ origin, prefix, connect, mayWrite, clock, log }: 
       prependPath: false,
       method: call.method,
       headers: tunnelHeaders(call, origin),
-      agent: agentOf(connect(() => isCut)),
+      agent: agentOf(
+        connect(() => isCut),
+        onConnected,
+      ),
     };
     const proxy = createProxyServer({});
     proxy.on("error", () => undefined); // the callback gets it as well
     proxy.on("proxyReqWs", (request) => {
       const { upgraded } = call.record;
-      request.once("upgrade", (_response, connected: Socket) => {
-        upstream = connected;
+      request.once("upgrade", () => {
+        isUpgraded = true;
         upgraded?.(101);
-        if (mayWrite !== undefined) guard(connected, mayWrite, cut, clock);
       });
       request.once("response", ({ statusCode }) => upgraded?.(statusCode));
       // Without its client the request is broken off, which says nothing of the API server.
       request.once("error", () => call.signal.aborted || upgraded?.(undefined));
-      endTogether(request, socket, () => upstream);
+      const flushed = once(() => upstream && endSoon(upstream, cut, clock));
+      if (mayWrite !== undefined) socket.once("end", flushed); // the API server, too, ends a tunnel of which one side has ended
+      socket.once("close", () => {
+        // http-proxy leaves the API server's side open if the client goes before the upgrade is answered.
+        if (!isUpgraded || upstream === undefined) request.destroy();
+        else if (mayWrite === undefined) upstream.destroySoon();
+        else {
+          upstream.resume();
+          flushed();
+        }
+      });
     });
-    const unlink = onAbort(call.signal, cut);
+    const unlink = onAbort(call.signal, () => socket.destroyed || cut()); // unless the client went by itself
     socket.once("close", unlink);
     proxy.ws(req, socket, head, options, (error) => {
       log.debug({ err: error }, "a tunnel ended with an error");
@@ -81,12 +100,13 @@ interface Address {
 }
 type Connected = (error: Error | null, socket: Socket | null) => void;
 
-/** An agent for one request, with a connection of the proxy's own connector. */
-function agentOf(connect: Connect): Agent {
+/** An agent for one request, with a connection of the proxy's own connector. @param onConnected called before the request is written */
+function agentOf(connect: Connect, onConnected: (socket: Socket) => void): Agent {
   const createConnection = ({ host, port, hostname = host }: Address, connected: Connected): void =>
-    connect({ protocol: "https:", host: hostname, hostname, port: String(port) }, (...[error, socket]) =>
-      connected(error, socket),
-    );
+    connect({ protocol: "https:", host: hostname, hostname, port: String(port) }, (...[error, socket]) => {
+      if (socket) onConnected(socket);
+      connected(error, socket);
+    });
   return Object.assign(new Agent({ keepAlive: false }), { createConnection });
 }
 
@@ -106,14 +126,11 @@ function guard(upstream: Socket, mayWrite: MayWrite, cut: () => void, clock: Clo
   askAgain();
 }
 
-// http-proxy leaves the API server's side open if the client goes before the upgrade is answered.
-function endTogether(request: ClientRequest, socket: Duplex, upstream: () => Socket | undefined): void {
-  socket.once("close", () => {
-    // What the client sent before it went still goes out.
-    const connected = upstream();
-    if (connected === undefined) request.destroy();
-    else connected.destroySoon();
-  });
+/** What the client sent before it went still goes out. @param cut called if the API server does not end the connection soon */
+function endSoon(upstream: Socket, cut: () => void, clock: Clock): void {
+  upstream.end();
+  const timer = clock.after(FLUSH_MS, cut);
+  upstream.once("close", () => timer.cancel());
 }
 
 function tunnelHeaders(call: HttpCall, origin: URL): Record<string, string | string[]> {

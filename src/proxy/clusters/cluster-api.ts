@@ -10,6 +10,7 @@ import { isAct } from "../../mesh/ownership/decide.ts";
 import { governingPlace } from "../../mesh/ownership/snapshot.ts";
 import { type ApiServer, type ApiServerOptions, createApiServer, DEFAULT_TIMEOUTS } from "../api-server/api-server.ts";
 import { fixedTrust } from "../api-server/connector.ts";
+import { FLUSH_MS } from "../api-server/tunnel.ts";
 import type { Call, Handler } from "../call/call.ts";
 import { type HomeProof, whyUnproven } from "../home/home-proof.ts";
 import { sharedBody } from "../http/byte-stream.ts";
@@ -67,8 +68,9 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
   };
   const upgrade = (call: Call) => {
     const reply = api.upgrade(call);
+    const over = beginWrite(call);
     // The server fires the signal of every upgraded call in the end.
-    onAbort(call.signal, beginWrite(call));
+    onAbort(call.signal, () => clock.after(FLUSH_MS, over));
     return reply;
   };
   return { ...api, send, upgrade };

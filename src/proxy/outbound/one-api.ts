@@ -18,9 +18,9 @@ export const oneApi: Layer = (next) => (call) => {
   );
 };
 
-/** True for an escape that some gateways decode a second time, and dots with parameters. No name in Kubernetes is such a segment. */
+/** True for an escape that some gateways decode a second time, and for what some take as the end of a path or of a segment. */
 function mayLeadElsewhere(segment: string): boolean {
-  return segment.includes("%") || /^\.\.?;/.test(segment);
+  return /[%?#;]/.test(segment);
 }
 
 /** True for a read of health, discovery and the like. */

@@ -116,6 +116,18 @@ function setup(path = "") {
 }
 type World = ReturnType<typeof setup> & { readonly apiServer: ApiServer };
 
+/** Until the kernel of the peer has taken no more for a while: it asks again from time to time. */
+async function untilFull(peer: Relayed): Promise<void> {
+  let before = -1;
+  let equal = 0;
+  await eventually(() => {
+    const { unread, unsent } = queuesOf(peer);
+    equal = unsent > 0 && unread === before ? equal + 1 : 0;
+    before = unread;
+    return equal >= 12;
+  });
+}
+
 /** A write of which bytes wait at the peer, in the kernel and in the process. */
 async function stuckWrite({ send }: World, isStreamed: boolean) {
   const write = send("POST", BODY, isStreamed);
@@ -124,13 +136,7 @@ async function stuckWrite({ send }: World, isStreamed: boolean) {
     (error: MeshError) => error.code,
   );
   const peer = await eventually(() => relayed.find(({ socket }) => socket.isPaused()) ?? false);
-  let before = -1;
-  await eventually(() => {
-    const { unread, unsent } = queuesOf(peer);
-    const isFull = unsent > 0 && unread + unsent === before;
-    before = unread + unsent;
-    return isFull;
-  });
+  await untilFull(peer);
   return { peer, write, failed, unread: queuesOf(peer).unread };
 }
 
@@ -172,12 +178,14 @@ describe.each([
 });
 
 describe("a tunnel into a pod", () => {
+  const SWITCHING = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: spdy/3.1\r\n\r\n";
   /** A proxy that answers every upgrade with a tunnel to the relay. */
   async function startTunnels({ apiServer }: World) {
     const info = parseRequestInfo("POST", `${CONFIG_MAPS}/c/exec`, "spdy/3.1");
+    let served: Socket | undefined;
     const server = createHttpServer().on("upgrade", (req, socket: Socket, head) => {
       const signal = new CallAbort();
-      socket.on("error", () => undefined).once("close", () => signal.abort(new Error("closed")));
+      served = socket.on("error", () => undefined).once("close", () => signal.abort(new Error("closed")));
       const { path: target } = info;
       const record = createRecord(info);
       const call = { method: "POST", target, info, headers: {}, body: null, upgrade: "spdy/3.1", signal, record };
@@ -190,12 +198,12 @@ describe("a tunnel into a pod", () => {
     client.on("data", (chunk: Buffer) => {
       text += chunk;
     });
-    return { server, client, text: () => text };
+    return { server, client, text: () => text, served: () => served };
   }
   beforeEach(() => {
     api.onUpgrade = (_req, socket) => {
       socket.on("error", () => undefined);
-      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: spdy/3.1\r\n\r\n");
+      socket.write(SWITCHING);
       socket.pipe(socket);
     };
   });
@@ -227,6 +235,65 @@ describe("a tunnel into a pod", () => {
     peer.socket.on("pause", () => peer.socket.resume()).resume();
     await eventually(() => expect(peer.end).toBe("ECONNRESET"));
     expect(peer.received - before).toBeLessThanOrEqual(unread);
+    server.close();
+    await world.apiServer.stop();
+  });
+
+  it.each([
+    ["soon, if the cluster reads nothing", false],
+    ["when the API server at home has not accepted the pod for too long", true],
+  ])("is cut by a reset without its client %s", async (_when, isUnproven) => {
+    const world = setup();
+    api.onUpgrade = (_req, socket) => {
+      socket.on("error", () => undefined).resume();
+      socket.write(SWITCHING);
+    };
+    const { server, client, text, served } = await startTunnels(world);
+    await eventually(() => expect(text()).toContain("101 Switching"));
+    client.write(BODY.subarray(0, 2 * 1024 * 1024)); // the kernels take all of it
+    const peer = await eventually(() => relayed.find(({ socket }) => socket.isPaused()) ?? false);
+    const gone = new Promise((resolve) => served()?.once("end", resolve).once("close", resolve));
+    client.destroy();
+    await gone;
+    await untilFull(peer);
+    const { unread } = queuesOf(peer);
+    const before = peer.received;
+    if (isUnproven) refusal = new MeshError("HOME_UNPROVEN", "no");
+    await world.clock.advance(isUnproven ? 500 : 1_000);
+    peer.socket.on("pause", () => peer.socket.resume()).resume();
+    await eventually(() => expect(peer.end).toBe("ECONNRESET"));
+    expect(peer.received - before).toBeLessThanOrEqual(unread);
+    server.close();
+    await world.apiServer.stop();
+  });
+
+  it("sends no request after the API server at home has not accepted the pod for too long while it connected", async () => {
+    const world = setup();
+    relay.once("connection", () => {
+      refusal = new MeshError("HOME_UNPROVEN", "no");
+    });
+    const { server, client } = await startTunnels(world);
+    await new Promise((resolve) => client.once("close", resolve));
+    expect(api.seen).toEqual([]);
+    server.close();
+    await world.apiServer.stop();
+  });
+
+  it("is cut by a reset while the cluster has not answered the upgrade", async () => {
+    const asked = new Promise<void>((resolve) => {
+      api.onUpgrade = (_req, socket) => {
+        socket.on("error", () => undefined);
+        resolve();
+      };
+    });
+    const world = setup();
+    const { server, client } = await startTunnels(world);
+    await asked;
+    const closed = new Promise((resolve) => client.once("close", resolve));
+    refusal = new MeshError("HOME_UNPROVEN", "no");
+    await world.clock.advance(1_000);
+    await closed;
+    await eventually(() => expect(relayed[0]?.end).toBe("ECONNRESET"));
     server.close();
     await world.apiServer.stop();
   });

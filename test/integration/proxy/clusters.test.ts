@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ClusterRoute } from "../../../src/mesh/ownership/clusters.ts";
 import type { Snapshot } from "../../../src/mesh/ownership/snapshot.ts";
 import type { RouteTable } from "../../../src/mesh/ownership/table.ts";
+import { FLUSH_MS } from "../../../src/proxy/api-server/tunnel.ts";
 import { readBody } from "../../../src/proxy/http/byte-stream.ts";
 import type { Reply } from "../../../src/proxy/http/handler.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -169,6 +170,9 @@ describe("a request to another cluster", () => {
     ["GET", "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/configmaps/%252e%252e%252ftheirs"],
     ["PUT", "/_ctrlmesh/clusters/eu/api/v1/namespaces/own/configmaps/..;/..;/theirs"],
     ["GET", "/_ctrlmesh/clusters/eu/version/%252e%252e"],
+    ["DELETE", "/_ctrlmesh/clusters/eu/apis/example.com/v1/things%23x/name"],
+    ["DELETE", "/_ctrlmesh/clusters/eu/apis/example.com/v1/things%3fx/name"],
+    ["DELETE", "/_ctrlmesh/clusters/eu/apis/example.com/v1/things%3bx/name"],
   ])("for the API of a further cluster behind its server is refused: %s %s", async (method, target) => {
     const world = setup();
     enforce(world, OWN);
@@ -217,7 +221,7 @@ describe("a request to another cluster", () => {
     });
     expect([tunnel?.signal.aborted, isDrained]).toEqual([true, false]);
     signal.abort(new Error("closed")); // as the server does when the client's connection has closed
-    await world.clock.advance(DRAIN_MS - 1);
+    await world.clock.advance(FLUSH_MS + DRAIN_MS - 1);
     expect(isDrained).toBe(false);
     await world.clock.advance(1);
     expect(isDrained).toBe(true);

@@ -3,7 +3,8 @@
 import { factsOf } from "../../src/manager/server/proxy-reports.ts";
 import type { ProxyMessage, ResourceMessage } from "../../src/mesh/contract/messages.ts";
 import { claimedRoute, ROUTE } from "../../src/mesh/contract/route-type.ts";
-import { nextIssue, planApp } from "../../src/mesh/handover/plan-app.ts";
+import { nextIssue } from "../../src/mesh/handover/issue.ts";
+import { planApp } from "../../src/mesh/handover/plan-app.ts";
 import { type PodKey, podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import type { Updates } from "../../src/mesh/link/delivery.ts";
 import { type StreamEffect, type StreamEvent, type StreamFacts, stepStream } from "../../src/mesh/link/manager-stream.ts";

@@ -3,7 +3,7 @@
 
 import type { ManagerMessage, ProxyMessage } from "../../src/mesh/contract/messages.ts";
 import type { GoneAppPod } from "../../src/mesh/handover/claims.ts";
-import type { Issue } from "../../src/mesh/handover/plan-app.ts";
+import type { Issue } from "../../src/mesh/handover/issue.ts";
 import type { PodKey } from "../../src/mesh/handover/proxy-facts.ts";
 import { type Entry, type Ledger, NEW_LEDGER } from "../../src/mesh/link/ledger.ts";
 import type { StreamState } from "../../src/mesh/link/manager-stream.ts";

@@ -4,7 +4,8 @@
 import { CLUSTER_SCOPE } from "../../src/kube/place.ts";
 import { NO_REPORTS } from "../../src/mesh/contract/messages.ts";
 import type { AppPod } from "../../src/mesh/handover/app-pod.ts";
-import { type AppPlan, type Issue, nextIssue, planApp } from "../../src/mesh/handover/plan-app.ts";
+import { type Issue, nextIssue } from "../../src/mesh/handover/issue.ts";
+import { type AppPlan, planApp } from "../../src/mesh/handover/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/mesh/handover/plan-dissolution.ts";
 import { type ProxyFacts, podKey } from "../../src/mesh/handover/proxy-facts.ts";
 import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/mesh/ownership/snapshot.ts";

@@ -6,7 +6,7 @@ import type { Problem } from "../../api/problems.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import type { GroupResource, KubeObject, LabelSelector } from "../../kube/types.ts";
-import type { PlannedSpec } from "../../mesh/handover/plan-app.ts";
+import type { PlannedSpec } from "../../mesh/handover/app-facts.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
 import type { SourceWords } from "../../mesh/ownership/words.ts";
 import { hasFinalizer } from "../../runtime/finalizer.ts";

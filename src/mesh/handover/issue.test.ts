@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, table } from "../../../test/support/route-table.ts";
 import type { AppPod } from "./app-pod.ts";
-import { type AppPlan, type Issue, nextIssue } from "./plan-app.ts";
+import { type Issue, nextIssue } from "./issue.ts";
+import type { AppPlan } from "./plan-app.ts";
 import type { ProxyFacts } from "./proxy-facts.ts";
 
 const routes = table([], {});

@@ -13,13 +13,15 @@
 // may write everything.
 import { type AppRef, NO_CALLER_POLICY } from "../ownership/snapshot.ts";
 import { DEFAULT_SUBSET, type RouteRule, type RouteTable } from "../ownership/table.ts";
+import type { AppFacts } from "./app-facts.ts";
 import type { AppPod } from "./app-pod.ts";
 import { goneClaims, isOfApp, isOver, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
 import { endingClusters, endingTables, wholeTable } from "./kept-clusters.ts";
 import { planAbroad } from "./plan-abroad.ts";
-import { type AppFacts, type AppPlan, createRules } from "./plan-app.ts";
+import type { AppPlan } from "./plan-app.ts";
 import { planFences, withFences } from "./plan-fences.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "./proxy-facts.ts";
+import { createRules } from "./subset-rules.ts";
 
 interface DissolutionFacts extends Pick<AppFacts, "app" | "words" | "pods" | "factsOf" | "gone" | "goneAbroad"> {
   /** Undefined if the spec is refused: the name then comes from the pods' snapshots. */

@@ -14,23 +14,9 @@ import { formatRequest, parseRequest, type Request } from "../../runtime/reconci
 import type { Store } from "../../runtime/store.ts";
 import { type CredentialEnd, endsOfConnection } from "./credential-ends.ts";
 import { createNamespaceWatch, type NamespaceWatch, type RemoteClient } from "./namespace-watch.ts";
+import { type NamespacesState, NOT_LISTED_YET, watchState } from "./namespaces-state.ts";
 import type { TenantConnection } from "./read-kubeconfig.ts";
-import { isRefusal, MAX_ANSWER_BYTES, MAX_NAMESPACES } from "./remote-namespaces.ts";
-
-/** The reasons why the namespaces of a cluster are known or not. */
-export type NamespacesReason =
-  | "Listed"
-  | "NotListedYet"
-  | "SecretNotReadable"
-  | "KubeconfigRefused"
-  | "Forbidden"
-  | "Unreachable"
-  | "TooMany";
-
-export interface NamespacesState {
-  readonly reason: NamespacesReason;
-  readonly message: string;
-}
+import { MAX_ANSWER_BYTES } from "./remote-namespaces.ts";
 
 interface Watched {
   /** Why there is no watch. */
@@ -68,7 +54,6 @@ const SERVER_CERTIFICATE_ENDED = "CERT_HAS_EXPIRED";
  */
 const MAX_MEMORY_BYTES = 384 * 1024 * 1024;
 const REFUSED_MS = 5 * 60_000;
-const NOT_YET: NamespacesState = { reason: "NotListedYet", message: "the manager has not listed the cluster's namespaces yet" };
 
 export function createWatchedClusters(options: WatchedClustersOptions) {
   const { userAgent, connect = createKubeClient, maxMemoryBytes = MAX_MEMORY_BYTES, clock, random, log } = options;
@@ -81,7 +66,7 @@ export function createWatchedClusters(options: WatchedClustersOptions) {
   const stateOf = (cluster: Request): NamespacesState => {
     const { watch, problem } = clusters.get(formatRequest(cluster)) ?? {};
     if (problem !== undefined) return problem;
-    return watch === undefined ? NOT_YET : watchState(watch);
+    return watch === undefined ? NOT_LISTED_YET : watchState(watch);
   };
   const endsOf = (cluster: Request): readonly CredentialEnd[] => {
     const { watch, ends = [] } = clusters.get(formatRequest(cluster)) ?? {};
@@ -214,19 +199,4 @@ export function createWatchedClusters(options: WatchedClustersOptions) {
       },
     } satisfies Runnable,
   };
-}
-
-function watchState({ store, trouble, server }: NamespaceWatch): NamespacesState {
-  if (trouble !== undefined) {
-    const { message } = trouble;
-    if (trouble.code === "TOO_MANY_NAMESPACES")
-      return { reason: "TooMany", message: `the cluster has more than ${MAX_NAMESPACES} namespaces` };
-    if (isRefusal(trouble)) {
-      const advice = "the kubeconfig's user needs list and watch on namespaces";
-      return { reason: "Forbidden", message: `${new URL(server).host} refuses the manager (${message}): ${advice}` };
-    }
-    return { reason: "Unreachable", message: `${new URL(server).host} does not serve the manager: ${message}` };
-  }
-  if (!store.hasSynced) return NOT_YET;
-  return { reason: "Listed", message: "the manager watches the cluster's namespaces" };
 }

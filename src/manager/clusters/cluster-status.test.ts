@@ -3,7 +3,7 @@ import { fleetCluster as meshCluster } from "../../../test/support/mesh-cluster.
 import { table } from "../../../test/support/route-table.ts";
 import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import type { RouteRule } from "../../mesh/ownership/table.ts";
-import type { NamespacesState } from "../cluster-namespaces/watched-clusters.ts";
+import type { NamespacesState } from "../cluster-namespaces/namespaces-state.ts";
 import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
 
 const NONE: ReadonlySet<string> = new Set();

@@ -12,7 +12,7 @@ import { withTransitionTime } from "../../runtime/status-writer.ts";
 import type { AcceptedClusters } from "../apps/accept-clusters.ts";
 import { countByHolder } from "../apps/count-by-holder.ts";
 import type { CredentialEnd } from "../cluster-namespaces/credential-ends.ts";
-import type { NamespacesState } from "../cluster-namespaces/watched-clusters.ts";
+import type { NamespacesState } from "../cluster-namespaces/namespaces-state.ts";
 import { credentialsVerdict, earliestExpiry } from "./credentials-verdict.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
 

@@ -8,7 +8,7 @@ import type { ClusterTrouble, ClusterWait } from "../../mesh/handover/plan-clust
 import { acceptClusters } from "../apps/accept-clusters.ts";
 import type { App } from "../apps/app.ts";
 import { createPublishedPlans, type OwnershipPlan } from "../apps/published-plans.ts";
-import type { NamespacesState } from "../cluster-namespaces/watched-clusters.ts";
+import type { NamespacesState } from "../cluster-namespaces/namespaces-state.ts";
 import { createKnownDecisions } from "../decisions/known-decisions.ts";
 import { createClustersReconciler } from "./reconciler.ts";
 

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { MeshClusterStatus } from "../../api/mesh-cluster.ts";
 import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import { isUnheard } from "../../mesh/handover/plan-fences.ts";
-import type { NamespacesState } from "../cluster-namespaces/watched-clusters.ts";
+import type { NamespacesState } from "../cluster-namespaces/namespaces-state.ts";
 
 type Condition = NonNullable<MeshClusterStatus["conditions"]>[number];
 type KeptVerdict = Pick<Condition, "status" | "reason" | "message">;

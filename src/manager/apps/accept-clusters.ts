@@ -48,57 +48,41 @@ interface Refusal {
   readonly message: string;
 }
 
+/** What the accepted objects have, each of which belongs to one cluster. */
+interface Taken {
+  readonly byIdentity: Map<string, Accepting>;
+  /** By host:port, the oldest cluster there. Behind a gateway may be several whose namespaces are divided. */
+  readonly byHost: Map<string, Accepting>;
+}
+
 /** @param objects of one namespace; the present schema may not allow them */
 export function acceptClusters(objects: readonly MeshCluster[]): AcceptedClusters {
-  const known = new Map<string, Accepting>();
-  /** By host:port, the oldest cluster there. Behind a gateway may be several whose namespaces are divided. */
-  const atHost = new Map<string, Accepting>();
+  const taken: Taken = { byIdentity: new Map(), byHost: new Map() };
   const accepted: Accepting[] = [];
   const refused = new Map<string, Refusal>();
   let divided = 0;
   const live = objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined).sort(byAge);
   for (const [at, object] of live.entries()) {
-    const { name = "", labels = {} } = object.metadata;
+    const { name = "" } = object.metadata;
     // Refused objects count too: their servers belong to older ones, and a route has to stay within its bound.
     if (at >= MAX_CLUSTERS) {
       const message = `a namespace has at most ${MAX_CLUSTERS} MeshClusters: every pod can reach this one`;
       refused.set(name, { reason: "TooMany", message });
       continue;
     }
-    const { problems, spec, hosts, paths } = readCluster(object);
-    if (problems !== undefined) refused.set(name, { reason: "Invalid", message: problems });
-    const { servers = [], clusterID, interception, terminate, drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
-    const isDivided = interception === "Terminate" || terminate !== undefined;
-    if (hosts.length === 0) continue;
-    const identities = [...paths.map((path) => `server ${path}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
-    const takenHost = hosts.find((host) => atHost.has(host) && !(isDivided && atHost.get(host)?.upstream));
-    const taken = takenHost === undefined ? identities.find((identity) => known.has(identity)) : `server ${takenHost}`;
-    const older = atHost.get(takenHost ?? "") ?? known.get(taken ?? "");
-    const cluster: Accepting = older ?? { name, labels, ...clusterStatusFacts(object.status), servers: [], drainMs: 0 };
-    if (older === undefined && interception === "None") cluster.isOpen = true;
-    if (older === undefined && isDivided) {
-      cluster.upstream = upstreamOf(servers, paths, terminate);
-      if (divided < MAX_CLUSTER_TABLES) {
-        if (terminate !== undefined) cluster.kubeconfigSecret = terminate.kubeconfigSecret;
-      } else refused.set(name, TOO_MANY_DIVIDED);
-      divided++;
-    }
-    if (older === undefined) accepted.push(cluster);
-    else if (problems === undefined) {
-      const hasPath = takenHost !== undefined && !paths.includes(takenHost);
-      const message = `${taken} is that of MeshCluster ${older.name}: ${hasPath ? BEHIND_ONE : ONE_EACH}`;
-      refused.set(name, { reason: "AlreadyKnown", message });
-    }
-    // A server of a refused object must not become open to every pod: it belongs to the older object's cluster.
-    cluster.servers.push(...hosts.filter((host) => older === undefined || !atHost.has(host)));
-    cluster.servers.sort();
-    for (const host of hosts) if (!atHost.has(host)) atHost.set(host, cluster);
-    // With Terminate every pod finds the cluster.
-    const sharedObject = takeObjects(cluster, isDivided ? [] : (spec.discoveredBy ?? []), known);
+    const read = readCluster(object);
+    if (read.problems !== undefined) refused.set(name, { reason: "Invalid", message: read.problems });
+    if (read.hosts.length === 0) continue;
+    const older = olderCluster(read, taken);
+    const hasTable = read.isDivided && divided < MAX_CLUSTER_TABLES;
+    const cluster = older?.cluster ?? newCluster(object, read, hasTable);
+    if (older === undefined) {
+      accepted.push(cluster);
+      if (read.isDivided) divided++;
+      if (read.isDivided && !hasTable) refused.set(name, TOO_MANY_DIVIDED);
+    } else if (read.problems === undefined) refused.set(name, { reason: "AlreadyKnown", message: older.message });
+    const sharedObject = addToCluster(cluster, read, taken);
     if (sharedObject !== undefined && !refused.has(name)) refused.set(name, { reason: "AlreadyKnown", message: sharedObject });
-    // Nobody waits for requests to a cluster that every pod may reach.
-    if (!cluster.isOpen) cluster.drainMs = Math.max(cluster.drainMs, drainSeconds * 1_000);
-    for (const identity of identities) if (!known.has(identity)) known.set(identity, cluster);
   }
   return { accepted: accepted.sort((a, b) => (a.name < b.name ? -1 : 1)), refused };
 }
@@ -108,9 +92,62 @@ const readCluster = remember((object: MeshCluster) => {
   const checked = validateMeshCluster(object);
   const problems = checked.ok ? undefined : checked.problems.map(formatProblem).join("; ");
   const spec: Partial<MeshCluster["spec"]> = checked.ok ? checked.value.spec : readableSpec(object);
-  const [hosts, paths] = [serverOf, serverPathOf].map((read) => new Set(spec.servers?.flatMap((url) => read(url) ?? [])));
-  return { problems, spec, hosts: [...(hosts ?? [])].sort(), paths: [...(paths ?? [])].sort() };
+  const { servers = [], clusterID, interception, terminate } = spec;
+  const valuesOf = (read: (url: string) => string | undefined) => [...new Set(servers.flatMap((url) => read(url) ?? []))].sort();
+  const paths = valuesOf(serverPathOf);
+  const identities = [...paths.map((path) => `server ${path}`), ...(clusterID === undefined ? [] : [`clusterID ${clusterID}`])];
+  const isDivided = interception === "Terminate" || terminate !== undefined;
+  return { problems, spec, hosts: valuesOf(serverOf), paths, identities, isDivided };
 });
+
+type ReadCluster = ReturnType<typeof readCluster>;
+
+/** The oldest cluster with a server or an identity of this object, and what to tell the user. */
+function olderCluster({ hosts, paths, identities, isDivided }: ReadCluster, { byHost, byIdentity }: Taken) {
+  const host = hosts.find((each) => byHost.has(each) && !(isDivided && byHost.get(each)?.upstream));
+  const shared = host === undefined ? identities.find((identity) => byIdentity.has(identity)) : `server ${host}`;
+  const cluster = byHost.get(host ?? "") ?? byIdentity.get(shared ?? "");
+  if (cluster === undefined) return undefined;
+  const advice = host !== undefined && !paths.includes(host) ? BEHIND_ONE : ONE_EACH;
+  return { cluster, message: `${shared} is that of MeshCluster ${cluster.name}: ${advice}` };
+}
+
+/** @param hasTable its namespaces are divided, and routes have room for them */
+function newCluster({ metadata, status }: MeshCluster, { spec, paths, isDivided }: ReadCluster, hasTable: boolean): Accepting {
+  const { name = "", labels = {} } = metadata;
+  const { servers = [], interception, terminate } = spec;
+  return {
+    name,
+    labels,
+    ...clusterStatusFacts(status),
+    servers: [],
+    drainMs: 0,
+    ...(interception === "None" && { isOpen: true as const }),
+    ...(isDivided && { upstream: upstreamOf(servers, paths, terminate) }),
+    ...(hasTable && terminate !== undefined && { kubeconfigSecret: terminate.kubeconfigSecret }),
+  };
+}
+
+/**
+ * Gives the cluster what the object has and no older cluster has.
+ * @returns what is wrong with its objects of discoveredBy
+ */
+function addToCluster(cluster: Accepting, read: ReadCluster, { byHost, byIdentity }: Taken): string | undefined {
+  const { spec, hosts, identities, isDivided } = read;
+  // A new cluster has all its servers, also behind a gateway. A server of a refused object must not become open to every pod: it belongs to
+  // the older object's cluster.
+  const added = cluster.servers.length === 0 ? hosts : hosts.filter((host) => !byHost.has(host));
+  cluster.servers.push(...added);
+  cluster.servers.sort();
+  for (const host of hosts) if (!byHost.has(host)) byHost.set(host, cluster);
+  // With Terminate every pod finds the cluster.
+  const problem = takeObjects(cluster, isDivided ? [] : (spec.discoveredBy ?? []), byIdentity);
+  // Nobody waits for requests to a cluster that every pod may reach.
+  const { drainSeconds = DEFAULT_DRAIN_SECONDS } = spec;
+  if (!cluster.isOpen) cluster.drainMs = Math.max(cluster.drainMs, drainSeconds * 1_000);
+  for (const identity of identities) if (!byIdentity.has(identity)) byIdentity.set(identity, cluster);
+  return problem;
+}
 
 /**
  * Gives the cluster the objects that no older cluster has.

@@ -1,25 +1,23 @@
 // One API server as the proxy uses it. Invariants: calls go to the configured server, whatever their Host
 // header or target, with the caller's own credentials or none; pools of connections never wait for each
 // other, so no list delays the renewal of a lease. Watches share HTTP/2 connections (docs/decisions/0009).
-import type { Dispatcher } from "undici";
 import Client from "undici/lib/dispatcher/client.js";
 import Pool from "undici/lib/dispatcher/pool.js";
 import { MeshError } from "../../base/errors.ts";
 import type { Runnable } from "../../base/lifecycle.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
-import { isCollection, isLongRunning, isWatch, mayUpgrade } from "../../kube/request-kind.ts";
-import { addWait, type Call, type CallRecord, type Handler, noteAnswerTime } from "../call/call.ts";
-import { checkedSource } from "../http/body-sources.ts";
-import { type ByteSource, readableOf } from "../http/byte-stream.ts";
+import { isWatch } from "../../kube/request-kind.ts";
+import { addWait, type Call, type Handler, noteAnswerTime } from "../call/call.ts";
+import type { ByteSource } from "../http/byte-stream.ts";
 import type { Reply } from "../http/handler.ts";
 import { createConnections, DEFAULT_LIVENESS, type Liveness } from "./connections.ts";
 import { createConnector, type TrustStore } from "./connector.ts";
 import { createDiscovery, createServerFeatures, type Discovery, type ServerFeatures } from "./discovery.ts";
-import { exchange, type MayWrite, SAFE_METHODS } from "./exchange.ts";
-import { forwardedHeaders } from "./headers.ts";
+import { exchange, type MayWrite } from "./exchange.ts";
 import { createRequestQueue, type QueueOptions } from "./request-queue.ts";
 import { createTunnel } from "./tunnel.ts";
 import { connectFailureOf, createUpstreamMetrics, type LostBy, type PoolName } from "./upstream-metrics.ts";
+import { dispatchOptions, isPlainWatch, isWrite, mayRepeat, poolOf, type Timeouts, watchHeaders } from "./upstream-request.ts";
 import { createWatchConnections } from "./watch-connections.ts";
 import { watchExchange } from "./watch-exchange.ts";
 
@@ -37,16 +35,6 @@ export interface ApiServerOptions extends Pick<ProcessContext, "clock" | "log" |
   readonly readAnswer?: (body: ByteSource) => ByteSource;
   readonly timeouts?: Timeouts;
   readonly liveness?: Liveness;
-}
-
-/** Times in milliseconds; 0 turns a bound off. */
-export interface Timeouts {
-  /** The wait for a response's head: seconds for 100,000 objects. The API server gives up after 60 s. */
-  readonly headersMs: number;
-  /** The longest pause in a body. Watches and other long-running requests have no such bound. */
-  readonly bodyMs: number;
-  /** How long a write that was sent stays in flight without its client; default 60,000. */
-  readonly abandonedMs?: number;
 }
 
 export interface ApiServer extends Runnable {
@@ -184,7 +172,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         } catch (error) {
           if (!(error instanceof MeshError)) throw error;
           // Most likely the server has just closed an idle connection. Reading twice does no harm.
-          if (error.code === "UPSTREAM_BROKEN" && attempt === 0 && isRead(call)) {
+          if (error.code === "UPSTREAM_BROKEN" && attempt === 0 && mayRepeat(call)) {
             metrics.retried(isWatch(call.info) ? "watch" : pool);
             continue;
           }
@@ -221,50 +209,4 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       await Promise.all(Object.values(pools).map(({ dispatcher }) => dispatcher.destroy()));
     },
   };
-}
-
-/** The pool of a call. A watch uses it only if the API server does not speak HTTP/2. */
-export function poolOf({ info, lock }: CallRecord): Exclude<PoolName, "watch"> {
-  if (info !== undefined && isLongRunning(info)) return "stream";
-  if (lock) return "lock";
-  return info !== undefined && isCollection(info) ? "list" : "short";
-}
-
-function dispatchOptions(
-  call: Call,
-  timeouts: Timeouts,
-  prefix: string,
-  mayWrite: MayWrite | undefined,
-): Dispatcher.DispatchOptions {
-  const { method, target, body } = call;
-  const streamed = body !== null && !(body instanceof Uint8Array);
-  return {
-    method,
-    path: prefix + target,
-    headers: forwardedHeaders(call.headers, streamed),
-    body: streamed ? readableOf(mayWrite === undefined ? body : checkedSource(body, mayWrite)) : body,
-    headersTimeout: timeouts.headersMs,
-    bodyTimeout: isLongRunning(call.info) ? 0 : timeouts.bodyMs,
-    // undici would close the connection after each DELETE with a body; the API server reads such bodies.
-    ...(method === "HEAD" ? {} : { reset: false }),
-  };
-}
-
-/** True for whatever may change something or reach into a pod, by any verb. */
-function isWrite({ method, info }: Call): boolean {
-  return !SAFE_METHODS.has(method) || mayUpgrade(info);
-}
-
-/** True if the call may be sent again after an unknown outcome. */
-function isRead(call: Call): boolean {
-  return (call.method === "GET" || call.method === "HEAD") && call.body === null && !call.signal.aborted;
-}
-
-function isPlainWatch({ method, body, info }: Call): boolean {
-  return method === "GET" && body === null && isWatch(info);
-}
-
-function watchHeaders(call: Call, origin: URL, prefix: string): readonly string[] {
-  const pseudo = [":method", call.method, ":scheme", "https", ":authority", origin.host, ":path", prefix + call.target];
-  return [...pseudo, ...forwardedHeaders(call.headers, false)];
 }

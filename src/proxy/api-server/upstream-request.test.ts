@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import { isLongRunning } from "../../kube/request-kind.ts";
-import { poolOf } from "./api-server.ts";
+import { poolOf } from "./upstream-request.ts";
 
 describe("pools", () => {
   it.each([

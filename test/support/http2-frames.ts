@@ -1,7 +1,7 @@
 // Frames of HTTP/2 as bytes, for clients that no library would let one be.
 
 /** @param stream 0 for the connection */
-function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
+export function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
   head.writeUInt8(type, 3);

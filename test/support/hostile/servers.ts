@@ -5,6 +5,7 @@ import { createServer, type TLSSocket } from "node:tls";
 import { createGzip } from "node:zlib";
 import { createCa, issueServerCertificate } from "../../../src/base/certificates.ts";
 import { type Script, startFakeApi } from "../fake-api.ts";
+import { frame } from "../http2-frames.ts";
 
 export interface HostileServer {
   readonly url: string;
@@ -76,14 +77,6 @@ function pump(socket: Socket, bytes: Buffer, until: { readonly destroyed: boolea
 }
 
 const [DATA, HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION] = [0, 1, 3, 4, 6, 8, 9] as const;
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
 function setting(id: number, value: number): Buffer {
   const payload = Buffer.alloc(6);
   payload.writeUInt16BE(id, 0);

@@ -1,5 +1,6 @@
-// Bytes of one budget that many clients hold for a time that others decide. Invariant: when more is held than the budget, the client
-// that holds most loses its largest hold, of equal ones the newest. So a client alone may use all of it, and one below an equal share never loses anything.
+// One budget of bytes for many clients, each of which holds bytes for as long as somebody else decides. Invariant: when more is held than
+// the budget, the client that holds most loses its largest hold, of equal ones the newest. So a client alone may use all of it, and one
+// below an equal share never loses anything.
 
 /** A part of the budget, for one client. */
 export interface MemoryShare {

@@ -68,7 +68,7 @@ function placesIn({ namespaces = [], buckets = [], clusterScope = false }: Place
 }
 
 /** True for another cluster of which one subset owns everything. */
-export function isWholeCluster({ namespace, bucket, clusterScope, cluster }: Place): boolean {
+function isWholeCluster({ namespace, bucket, clusterScope, cluster }: Place): boolean {
   return cluster !== undefined && namespace === undefined && bucket === undefined && clusterScope === undefined;
 }
 

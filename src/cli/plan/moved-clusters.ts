@@ -4,7 +4,7 @@ import { type ClusterRoute, clusterOf } from "../../mesh/ownership/clusters.ts";
 import { subsetDisplayName } from "../../mesh/ownership/words.ts";
 
 /** The owner of a cluster that the app does not divide. */
-export const EVERY_POD = "every pod";
+const EVERY_POD = "every pod";
 /** In place of an owner, for a cluster whose namespaces are divided. Which of them move is not computed: they are in that cluster. */
 export const BY_NAMESPACE = "(by namespace)";
 

@@ -29,7 +29,7 @@ export interface MovedInside {
   readonly unknown: readonly string[];
 }
 
-/** Namespaces times labels. A million takes some seconds. */
+/** The number of namespaces, multiplied by that of the sets of labels to try. A million takes some seconds. */
 const MAX_TRIES = 1_000_000;
 
 interface Outcomes {

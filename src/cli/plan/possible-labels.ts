@@ -6,7 +6,7 @@ import { type Labels, type LabelTerm, termsOfSelector } from "../../kube/label-s
 /** More would take seconds for thousands of namespaces. */
 export const MAX_LABEL_SETS = 64;
 
-/** No selector can name it. Without the operators notin, exists and !, it is as no value. */
+/** Stands for each value that no rule names. It is no valid value of a label, so no selector has it. */
 const OTHER_VALUE = "(other)";
 
 /** Undefined: the rules tell too many apart. */

@@ -68,7 +68,7 @@ function mayMove({ moves, clusterMoves, insideMoves, insideUnknown }: PlannedApp
   return moves.length + clusterMoves.length + insideMoves.length + insideUnknown.length > 0;
 }
 
-/** Whether it is there afterwards depends on what is done first. */
+/** Refuses a cluster that is to be deleted and is in a file: it depends on the order whether it exists afterwards. */
 function checkDeleted(name: string, { clusters }: Pick<Edits, "clusters">, home: string): void {
   if (clusters.some(({ metadata }) => metadata.namespace === home && metadata.name === name))
     throw usageError(`--delete-cluster ${name}: a file has this MeshCluster, too: leave out one of them`);

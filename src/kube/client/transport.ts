@@ -28,7 +28,7 @@ const TCP_KEEPALIVE_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 // Below kube-apiserver's 90 s and most load balancers' 60 s, so that the server is rarely the first to close.
 const IDLE_CONNECTION_MS = 30_000;
-/** With `onServerCertificate`: a renewed certificate is seen by the next connection, and watches could use one for ever. */
+/** With `onServerCertificate`: only a new connection shows a renewed certificate, and watches could use an old one for ever. */
 const REQUESTS_PER_CONNECTION = 4;
 
 /** @throws MeshError `BAD_CONNECTION` for a server URL that cannot be used */

@@ -39,8 +39,8 @@ export function endsOfConnection({ caPem, clientCert, token }: Credentials, serv
 }
 
 /**
- * Of several CAs, others may be kept for a rotation: so the end of the last one counts, of those that have signed the certificate if
- * there are some.
+ * Of several CAs, one has signed the server's certificate, and others may be there for a rotation. So those that have signed it count, or
+ * all if none has. Of these, the one that ends last decides.
  */
 export function endOfAuthorities(of: CredentialEnd["of"], pem: string | undefined, signed?: X509Certificate): CredentialEnd[] {
   const all = certificatesOf(pem);

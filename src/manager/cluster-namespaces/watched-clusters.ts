@@ -25,9 +25,9 @@ interface Watched {
   /** The last credentials. Absent without a watch. */
   credentials?: Omit<TenantConnection, "server"> | undefined;
   ends: readonly CredentialEnd[];
-  /** What the server of the watch showed last. */
+  /** The certificate that the server of the watch showed last. */
   certificate?: X509Certificate | undefined;
-  /** Of the watch. */
+  /** What the watch takes. */
   memory?: MemoryHold | undefined;
   /** The cluster had to give way, and is not watched before this time. */
   refusedUntilMs?: number;
@@ -49,8 +49,8 @@ const DEBOUNCE_MS = 100;
 /** OpenSSL's code, in the message of a trouble. */
 const SERVER_CERTIFICATE_ENDED = "CERT_HAS_EXPIRED";
 /**
- * Of the manager, for all other clusters. Each watch counts with the largest answer that it may read, so there are at most 384. When more
- * is needed, the namespace at home whose clusters take most loses the largest one.
+ * What the namespaces of all other clusters may take in the manager. Each watch counts with the largest answer that it may read, so there
+ * are at most 384. When more is needed, the manager stops watching the largest cluster of the namespace at home whose clusters take most.
  */
 const MAX_MEMORY_BYTES = 384 * 1024 * 1024;
 const REFUSED_MS = 5 * 60_000;

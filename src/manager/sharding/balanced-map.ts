@@ -1,6 +1,7 @@
 // The Balanced map of namespaces to shards: a hash of the name gives one of 1,024 slots, and each slot has a
-// shard. Namespaces of other clusters have slots too, by the hash of both names. Pure. Invariants: every slot belongs to an active shard. A shard that joins gets its part, within
-// one slot. The namespaces of the shards that left move, and of the others only as many as the parts need.
+// shard. The slot of a namespace in another cluster follows from the names of both. Pure. Invariants: every slot belongs to an active
+// shard. A shard that joins gets its part, within one slot. The namespaces of the shards that left move, and of the others only as many
+// as the parts need.
 //
 // Slots without a namespace are spread too, so that the numbers stay even when more namespaces come.
 // Cluster-scoped names are divided in the same way; each of their 32 hashes is a slot.

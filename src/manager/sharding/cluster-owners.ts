@@ -64,7 +64,7 @@ export function clusterRulesIn(
   };
 }
 
-/** The clusters of whose namespaces each has its own shard. */
+/** The clusters whose namespaces the shards divide. */
 export function clustersInside<T extends ClusterFacts>(
   config: ShardingConfig,
   clusters: readonly T[],
@@ -96,7 +96,7 @@ function selectionOf({ metadata, spec: { root } }: ShardingConfig) {
     isSelected: ({ labels }: ClusterFacts) => matchesSelector(clusterSelector ?? {}, labels),
     isShared: (cluster: ClusterFacts, chosen: ChosenClusters) => {
       if (decisionKey === undefined) return true;
-      // Without the PlacementDecision, the clusters stay shared that are shared already.
+      // While the PlacementDecision is missing, those clusters are shared that have an owner.
       return chosen.get(decisionKey)?.has(cluster.name) ?? ownerOf(cluster) !== undefined;
     },
   };

@@ -38,7 +38,7 @@ export function removalWarnings(before: Family, after: Family): string[] {
   return [`${whose} namespaces move at once, whatever spec.paused and spec.root.maxMovingPercent say`];
 }
 
-/** The names by which the share of namespaces is estimated that an edit moves inside other clusters. */
+/** Names of namespaces by which to estimate what share of the namespaces in other clusters an edit moves. */
 const SAMPLE = Array.from({ length: 1_000 }, (_, at) => `sample-${at}`);
 /** An edit that moves a smaller share gets no warning. */
 const RISKY_SHARE = 0.5;

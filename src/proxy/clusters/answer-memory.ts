@@ -1,5 +1,6 @@
 // The memory for answers of other clusters, in one budget for all of them: parts of lists and watches that cannot be passed on yet.
-// What is cut is collected soon: V8 would wait until 32 hostile clusters cost ten times the budget. Invariants: a cluster below an equal share loses nothing, whatever the others send; home has no part in the budget.
+// What is cut is collected soon: V8 would wait until 32 hostile clusters cost ten times the budget. Invariants: a cluster below an equal
+// share loses nothing, whatever the others send; home has no part in the budget.
 import type { Clock } from "../../base/clock.ts";
 import { collectGarbage } from "../../base/collect-garbage.ts";
 import { createFairMemory, type MemoryShare } from "../../base/fair-memory.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fleetCluster } from "../../test/support/mesh-cluster.ts";
 import { createCa } from "../base/certificates.ts";
 import { MAX_CLUSTER_TABLES } from "../mesh/contract/cluster-tables.ts";
-import { MAX_TERMINATE_CLUSTERS, readTerminate, validateMeshCluster } from "./mesh-cluster.ts";
+import { MAX_TERMINATE_CLUSTERS, readTerminate, serverPathOf, validateMeshCluster } from "./mesh-cluster.ts";
 import { formatProblem } from "./problems.ts";
 
 const problems = (spec: object) => {
@@ -11,6 +11,17 @@ const problems = (spec: object) => {
 };
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const CA = base64(createCa({ commonName: "eu", now: Date.UTC(2026, 0, 1) }).certPem);
+
+it.each([
+  "https://GW:443//a/./B/",
+  "https://gw/a%2Fb",
+  "https://gw/a%252fb",
+  "https://gw/%2561/b",
+  "https://gw/a;x/b",
+  "https://gw/a/b%3Bx",
+])("a server behind a gateway is known by all spellings of its path: %s", (url) => {
+  expect(serverPathOf(url)).toBe("gw:443/a/b");
+});
 
 describe("interception: Terminate", () => {
   it("needs the Secret's name, and may have a CA and a name in the certificate", () => {

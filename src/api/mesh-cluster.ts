@@ -228,12 +228,18 @@ export function readDiscoveryObjects(list: readonly unknown[]): DiscoveryObject[
 export function serverPathOf(url: string): string | undefined {
   const host = serverOf(url);
   const segments = URL.parse(url)?.pathname.split("/") ?? [];
-  return host && [host, ...segments.map(decoded).filter((segment) => segment !== "")].join("/").toLowerCase();
+  return host && [host, ...segments.map(plainSegment).filter((segment) => segment !== "")].join("/").toLowerCase();
+}
+
+/** Without parameters, and as a gateway reads it that decodes more than once. */
+function plainSegment(segment: string): string {
+  return decoded(segment).replace(/;.*/s, "");
 }
 
 function decoded(segment: string): string {
   try {
-    return decodeURIComponent(segment);
+    const once = decodeURIComponent(segment);
+    return once === segment ? segment : decoded(once);
   } catch {
     return segment;
   }

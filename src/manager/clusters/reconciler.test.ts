@@ -22,15 +22,19 @@ const EU: MeshCluster = {
   spec: { servers: ["https://eu.example"] },
 };
 
+/** A client that has the cluster eu, and adds the body of each patch. */
+const clientNoting = (patches: unknown[]) =>
+  ({
+    get: async () => EU,
+    patch: async (_resource: unknown, _of: unknown, { body }: { body: unknown }) => patches.push(body) && EU,
+  }) as never;
+
 it("writes no status before each app that divides clusters has a plan: a new leader would say that nobody owns them", async () => {
   const ref = { kind: "VirtualApp", namespace: "fleet", name: "app" };
   const patches: unknown[] = [];
   const plans = createPublishedPlans();
   const { reconcile } = createClustersReconciler({
-    client: {
-      get: async () => EU,
-      patch: async (_resource: unknown, _of: unknown, { body }: { body: unknown }) => patches.push(body) && EU,
-    } as never,
+    client: clientNoting(patches),
     store: { list: () => [EU] },
     apps: { list: () => [{ ref, spec: { clusterOwners: () => "blue" } } as unknown as App] },
     plans,
@@ -64,10 +68,7 @@ it("writes the statuses after a minute, though an app never gets a plan, as one 
   const plans = createPublishedPlans();
   let nowMs = 0;
   const { reconcile } = createClustersReconciler({
-    client: {
-      get: async () => EU,
-      patch: async (_resource: unknown, _of: unknown, { body }: { body: unknown }) => patches.push(body) && EU,
-    } as never,
+    client: clientNoting(patches),
     store: { list: () => [EU] },
     apps: { list: () => [good, stuck] as unknown as App[] },
     plans,

@@ -1,5 +1,5 @@
 // Which owners stay, though the spec names others: all of a paused app, and those of an app that would move more namespaces at once than
-// it allows. Pure. Invariant: the limit is judged for home and the insides of all clusters together, and keeps all of them or none.
+// it allows. Pure. Invariant: the limit is judged for home, and for home and the insides of all clusters together. It keeps all of them or none.
 import type { ClusterRoute } from "../ownership/clusters.ts";
 import { countNamespaces } from "../ownership/place-lists.ts";
 import type { Snapshot } from "../ownership/snapshot.ts";

@@ -4,6 +4,7 @@ import { onAbort } from "../../base/abort.ts";
 import { isMeshError } from "../../base/errors.ts";
 import { Registry } from "../../base/metrics.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
+import type { RequestInfo, ResourceInfo } from "../../kube/request-info.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { ClusterRoute, ClusterUpstream } from "../../mesh/ownership/clusters.ts";
 import { isAct } from "../../mesh/ownership/decide.ts";
@@ -46,7 +47,7 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
   });
   /** The call counts as a write in flight until `drainMs` after the result is called. */
   const beginWrite = ({ info }: Call): (() => void) => {
-    if (info.kind !== "resource" || !isAct(info)) return () => undefined;
+    if (!isWrite(info)) return () => undefined;
     const isInOnePlace = info.namespace !== "" || info.verb !== "deletecollection";
     const done = isInOnePlace
       ? session.beginWrite(governingPlace(info.group, info.resource, info), info)
@@ -54,7 +55,7 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
     return () => void clock.after(drainMs, done);
   };
   const send: Handler = async (call) => {
-    const refusal = isWrite(call) ? undefined : memory.refusal();
+    const refusal = isWrite(call.info) ? undefined : memory.refusal();
     if (refusal !== undefined) throw refusal;
     try {
       const reply = await api.send(call);
@@ -76,7 +77,7 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
   return { ...api, send, upgrade };
 }
 
-function isWrite({ info }: Call): boolean {
+function isWrite(info: RequestInfo): info is ResourceInfo {
   return info.kind === "resource" && isAct(info);
 }
 

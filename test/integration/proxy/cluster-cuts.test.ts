@@ -19,8 +19,8 @@ import { createFakeClock } from "../../support/fake-clock.ts";
 
 /** More bytes than the kernel holds for a connection whose peer does not read. */
 const BODY = Buffer.alloc(32 * 1024 * 1024, "x");
-/** After so many bytes of a connection, the peer stops to read. */
-const READ_BYTES = 256 * 1024;
+/** After so many bytes of a connection, the peer stops to read: before its kernel makes the receive buffer large. */
+const READ_BYTES = 32 * 1024;
 const ABANDONED_MS = 5_000;
 const CONFIG_MAPS = "/api/v1/namespaces/own/configmaps";
 /** Writes and reads of one object share their connections. */
@@ -226,6 +226,7 @@ describe("a tunnel into a pod", () => {
     await eventually(() => expect(text()).toContain("101 Switching"));
     client.write(BODY);
     const peer = await eventually(() => relayed.find(({ socket }) => socket.isPaused()) ?? false);
+    await untilFull(peer);
     const { unread } = queuesOf(peer);
     const closed = new Promise((resolve) => client.once("close", resolve));
     refusal = new MeshError("HOME_UNPROVEN", "no");
@@ -250,7 +251,7 @@ describe("a tunnel into a pod", () => {
     };
     const { server, client, text, served } = await startTunnels(world);
     await eventually(() => expect(text()).toContain("101 Switching"));
-    client.write(BODY.subarray(0, 2 * 1024 * 1024)); // the kernels take all of it
+    client.write(BODY.subarray(0, 2 * 1024 * 1024)); // the kernels take all of it, most of it at the sender
     const peer = await eventually(() => relayed.find(({ socket }) => socket.isPaused()) ?? false);
     const gone = new Promise((resolve) => served()?.once("end", resolve).once("close", resolve));
     client.destroy();

@@ -5,8 +5,9 @@ import { parseRequestInfo } from "../../src/kube/request-info.ts";
 import type { Claim } from "../../src/mesh/handover/claims.ts";
 import { decide } from "../../src/mesh/ownership/decide.ts";
 import { type Owner, ownersOf } from "../../src/mesh/ownership/owners.ts";
-import { readViewOf, type Snapshot, viewOf } from "../../src/mesh/ownership/snapshot.ts";
+import { readViewOf, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import { isSharded, matchesResource, namespacesOf, type RouteTable } from "../../src/mesh/ownership/table.ts";
+import { viewOf } from "../../src/mesh/ownership/view-of.ts";
 
 export const NAMESPACES = ["a", "b", "c", "d"];
 /** The cluster scope, the buckets that a family may divide, and one that it never does. */

@@ -1,7 +1,8 @@
 // How a proxy lets its pod write in a place, by the shipping views of its routes.
 import { remember } from "../../src/base/remember.ts";
 import { clusterAt, mayReach } from "../../src/mesh/ownership/clusters.ts";
-import { type Snapshot, viewOf } from "../../src/mesh/ownership/snapshot.ts";
+import type { Snapshot } from "../../src/mesh/ownership/snapshot.ts";
+import { viewOf } from "../../src/mesh/ownership/view-of.ts";
 import { createEnforcers, snapshotInside } from "../../src/proxy/session/cluster-enforcers.ts";
 import { CLUSTER, isAbroad, namespaceInside, SERVER } from "./rules.ts";
 

@@ -8,8 +8,9 @@ import { type Issue, nextIssue } from "../../src/mesh/handover/issue.ts";
 import { type AppPlan, planApp } from "../../src/mesh/handover/plan-app.ts";
 import { isDissolved, planDissolution } from "../../src/mesh/handover/plan-dissolution.ts";
 import { type ProxyFacts, podKey } from "../../src/mesh/handover/proxy-facts.ts";
-import { NO_CALLER_POLICY, readViewOf, type Snapshot, viewOf } from "../../src/mesh/ownership/snapshot.ts";
+import { NO_CALLER_POLICY, readViewOf, type Snapshot } from "../../src/mesh/ownership/snapshot.ts";
 import type { ResourceMatch, RouteTable } from "../../src/mesh/ownership/table.ts";
+import { viewOf } from "../../src/mesh/ownership/view-of.ts";
 import { sharded as shardedRule, subset as subsetRule, table } from "./route-table.ts";
 
 const APP = { namespace: "shop", name: "app" };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { routes as made } from "../../../test/support/test-routes.ts";
-import { readViewOf, viewOf } from "../ownership/snapshot.ts";
+import { readViewOf } from "../ownership/snapshot.ts";
+import { viewOf } from "../ownership/view-of.ts";
 import { heldClaims } from "./held-claims.ts";
 import {
   INHERITED_WRITES_MS,

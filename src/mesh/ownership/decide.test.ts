@@ -4,8 +4,9 @@ import { BUCKETS, placeHash } from "../../kube/place.ts";
 import { parseRequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import { type Decision, decide, isAct, isWithin, reachOf } from "./decide.ts";
 import type { ResourceScope } from "./plan-query.ts";
-import { governingPlace, viewOf } from "./snapshot.ts";
+import { governingPlace } from "./snapshot.ts";
 import type { RouteTable } from "./table.ts";
+import { viewOf } from "./view-of.ts";
 
 const routes = table([subset("canary")], { prod: [], shop: [], pilot: [0] });
 

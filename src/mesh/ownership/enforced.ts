@@ -1,5 +1,8 @@
 // The snapshot in force, with the views that were made of it.
-import { indexRetained, type ResourceView, type Snapshot, viewOf } from "./snapshot.ts";
+
+import { indexRetained } from "./retained-index.ts";
+import type { ResourceView, Snapshot } from "./snapshot.ts";
+import { viewOf } from "./view-of.ts";
 
 export interface Enforced {
   readonly snapshot: Snapshot;

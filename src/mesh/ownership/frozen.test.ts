@@ -4,7 +4,8 @@ import { fence, group, limit, objects, retained, sharded, snapshot, subset, tabl
 import { BUCKETS } from "../../kube/place.ts";
 import { parseRequestInfo, type ResourceInfo } from "../../kube/request-info.ts";
 import { decide, isAct, isWithin, reachOf } from "./decide.ts";
-import { governingPlace, type Snapshot, viewOf } from "./snapshot.ts";
+import { governingPlace, type Snapshot } from "./snapshot.ts";
+import { viewOf } from "./view-of.ts";
 
 const RULES = [subset("canary"), objects("canary", "tier in (gold)", group("", "secrets"))];
 const divided = table(RULES, { prod: [], pilot: [0] });

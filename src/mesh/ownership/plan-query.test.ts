@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { group, limit, sharded, snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { createPlanner, excludedNamespaces, isHiddenBy, joinSelectors, NO_PLAN, planQuery } from "./plan-query.ts";
-import { type ResourceView, viewOf } from "./snapshot.ts";
+import type { ResourceView } from "./snapshot.ts";
+import { viewOf } from "./view-of.ts";
 
 const many = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 

@@ -13,8 +13,9 @@ import {
 } from "../../../test/support/route-table.ts";
 import { parseRequestInfo } from "../../kube/request-info.ts";
 import { decide } from "./decide.ts";
-import { readViewOf, viewOf } from "./snapshot.ts";
+import { readViewOf } from "./snapshot.ts";
 import type { RetainedClass, RouteRule, RouteTable } from "./table.ts";
+import { viewOf } from "./view-of.ts";
 
 const viewFor = (of: RouteTable, resource = "pods", own = "") => viewOf(snapshot(of, { subset: own }), "", resource);
 

@@ -4,8 +4,8 @@ import type { ReviewSubject } from "../../kube/admission-review.ts";
 import type { Labels } from "../../kube/label-selector.ts";
 import { BUCKETS, clusterPlace, nameHash } from "../../kube/place.ts";
 import { type ReviewRoute, routeReview } from "./route-review.ts";
-import { viewOf } from "./snapshot.ts";
 import type { RouteTable } from "./table.ts";
+import { viewOf } from "./view-of.ts";
 
 const SUBJECT: ReviewSubject = {
   apiVersion: "admission.k8s.io/v1",

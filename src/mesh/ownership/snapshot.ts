@@ -1,14 +1,12 @@
-// The snapshot that one proxy enforces, and the view of one resource that follows from it. Pure. The session
-// caches compiled views, with a new cache for each snapshot.
-import { remember } from "../../base/remember.ts";
+// The snapshot that one proxy enforces, and the view of one resource that follows from it (`view-of.ts`). Pure.
 import type { ItemMeta } from "../../kube/codec/codec.ts";
-import { formatTerms, type Labels, type LabelTerm, matchesTerms } from "../../kube/label-selector.ts";
-import { BUCKETS, CLUSTER_SCOPE, clusterPlace, isInClusterScope } from "../../kube/place.ts";
+import type { Labels } from "../../kube/label-selector.ts";
+import { CLUSTER_SCOPE, clusterPlace } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { ClusterRoute } from "./clusters.ts";
-import { type HiddenObjects, hiddenObjects, hidingCluster } from "./hidden-objects.ts";
-import { isOwnedBy, type Owner, ownersOf } from "./owners.ts";
-import { isMomentary, isVisibleBy, namespacesOf, type RetainedClass, type RouteTable } from "./table.ts";
+import { type HiddenObjects, hidingCluster } from "./hidden-objects.ts";
+import type { Owner } from "./owners.ts";
+import type { RouteTable } from "./table.ts";
 import type { SourceWords } from "./words.ts";
 
 export interface AppRef {
@@ -115,7 +113,7 @@ export interface ResourceView {
   isForMoment?(namespace: string): boolean;
 }
 
-interface NamespacesByOwnership {
+export interface NamespacesByOwnership {
   readonly own: readonly string[];
   readonly others: readonly string[];
 }
@@ -123,110 +121,6 @@ interface NamespacesByOwnership {
 /** The view for reads, which includes retained namespaces. Never use it for writes. */
 export function readViewOf(view: ResourceView): ResourceView {
   return view.readView ?? view;
-}
-
-/** @param retained the index of the snapshot's table, so that a caller makes it once for many views */
-export function viewOf(
-  snapshot: Snapshot,
-  group: string,
-  resource: string,
-  retained: RetainedIndex | undefined = indexRetained(snapshot.table),
-): ResourceView {
-  const governing = governingResource(group, resource);
-  const owners = ownersOf(snapshot.table, governing.group, governing.resource);
-  const isSoleOwner = owners.sole !== undefined && isOwnedBy(owners.sole, snapshot.subset);
-  const labelFilter = filterOf(owners.termsOf(snapshot.subset));
-  const hidden = hiddenObjects(snapshot, governing);
-  const ownershipOf = (namespace: string): Ownership => {
-    const owner = owners.ownerOf(namespace);
-    if (owner.kind === "moving" || owner.kind === "unknown") return owner.kind;
-    return isOwnedBy(owner, snapshot.subset) ? "own" : "other-subset";
-  };
-  const view: ResourceView = {
-    group,
-    resource,
-    ownsAll: labelFilter === undefined && hidden === undefined && isSoleOwner,
-    isMoving: owners.isMoving,
-    byLabelsOnly: labelFilter !== undefined && isSoleOwner,
-    hasNoRules: snapshot.table.rules.length === 0 && snapshot.table.fenced.size === 0,
-    labelFilter,
-    guard: snapshot.guard,
-    frozen: snapshot.frozen && reasonsOf(snapshot.frozen),
-    hidden,
-    isByName: BUCKETS.some((bucket) => snapshot.table.classOf.has(bucket)),
-    ownershipOf,
-    ownerOf: owners.ownerOf,
-    nextOwnerOf: owners.nextOwnerOf,
-    namespaces: namespacesBy(ownershipOf, snapshot.table),
-  };
-  // Every pod lists other resources again when they move.
-  const canBeRetained = !(isSoleOwner && labelFilter === undefined) && owners.isByNamespace && !owners.isMoving;
-  const isRetained =
-    retained !== undefined && canBeRetained ? createRetainedTest(retained, governing.group, governing.resource) : undefined;
-  if (retained === undefined || isRetained === undefined) return view;
-  return {
-    ...view,
-    readView: { ...readViewFor(view, isRetained, snapshot.table), isForMoment: momentaryTest(retained, isRetained) },
-  };
-}
-
-const reasonsOf = remember(
-  (frozen: readonly FrozenNamespace[]) => new Map(frozen.map(({ namespace, reason }) => [namespace, reason])),
-);
-
-function readViewFor(view: ResourceView, isRetained: (namespace: string) => boolean, table: RouteTable): ResourceView {
-  const ownershipOf = (namespace: string): Ownership => (isRetained(namespace) ? "own" : view.ownershipOf(namespace));
-  return { ...view, ownershipOf, namespaces: namespacesBy(ownershipOf, table) };
-}
-
-/** The class of every retained namespace. */
-export type RetainedIndex = ReadonlyMap<string, RetainedClass>;
-
-/** Undefined if nothing is retained. Namespaces that the table does not name stay unknown. */
-export function indexRetained({ retained, classOf }: RouteTable): RetainedIndex | undefined {
-  if (retained === undefined) return undefined;
-  const index = new Map<string, RetainedClass>();
-  for (const each of retained) {
-    for (const place of each.namespaces) if (isInClusterScope(place) || classOf.has(place)) index.set(place, each);
-  }
-  return index.size === 0 ? undefined : index;
-}
-
-/** A test for the retained namespaces of one resource; undefined if it has none. Its cost is constant. */
-function createRetainedTest(index: RetainedIndex, group: string, resource: string): ((namespace: string) => boolean) | undefined {
-  const visible = new Set([...new Set(index.values())].filter(({ rules }) => isVisibleBy(rules, group, resource)));
-  if (visible.size === 0) return undefined;
-  return (namespace) => {
-    const each = index.get(namespace);
-    return each !== undefined && visible.has(each);
-  };
-}
-
-function momentaryTest(index: RetainedIndex, isRetained: (namespace: string) => boolean): (namespace: string) => boolean {
-  return (namespace) => {
-    const each = index.get(namespace);
-    return each !== undefined && isMomentary(each) && isRetained(namespace);
-  };
-}
-
-// Planning asks with every list, and the answer of one view never changes.
-function namespacesBy(ownershipOf: (namespace: string) => Ownership, table: RouteTable): () => NamespacesByOwnership {
-  let names: NamespacesByOwnership | undefined;
-  return () => {
-    if (names === undefined) {
-      const known = namespacesOf(table);
-      names = {
-        own: known.filter((name) => ownershipOf(name) === "own"),
-        others: known.filter((name) => ownershipOf(name) !== "own"),
-      };
-    }
-    return names;
-  };
-}
-
-function filterOf(terms: readonly LabelTerm[]): LabelFilter | undefined {
-  if (terms.length === 0) return undefined;
-  return { labelSelector: formatTerms(terms), matches: (labels) => matchesTerms(terms, labels) };
 }
 
 export function hasOwnLabels({ labelFilter }: ResourceView, labels: Labels | undefined): boolean {
@@ -258,7 +152,7 @@ export function isBindings({ group, resource }: GroupResource): boolean {
 
 // Rules name the governing resource. Other resources that are names for the same objects have the same
 // owners.
-function governingResource(group: string, resource: string): GroupResource {
+export function governingResource(group: string, resource: string): GroupResource {
   if (isNamespaces({ group, resource })) return NAMESPACES;
   return isBindings({ group, resource }) ? PODS : { group, resource };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { fence, group, limit, objects, snapshot, table } from "../../../test/support/route-table.ts";
 import type { WatchEventType } from "../../kube/codec/codec.ts";
-import { viewOf } from "../../mesh/ownership/snapshot.ts";
 import type { RouteRule } from "../../mesh/ownership/table.ts";
+import { viewOf } from "../../mesh/ownership/view-of.ts";
 import { decideEvent } from "./event-decision.ts";
 
 const FOOS = group("demo.io", "foos");

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { ZodObject } from "zod";
 import { KINDS, type KindName } from "../src/api/crd.ts";
-import { createSources } from "../src/manager/app.ts";
+import { createSources } from "../src/manager/create-base.ts";
 
 const SOURCE_FILES = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((file) =>
   /^manager\/.*-source\.ts$/.test(file),

@@ -19,7 +19,7 @@ import {
 } from "../../src/kube/client/resources.ts";
 import { isStatus } from "../../src/kube/status.ts";
 import { MUTATING_NAME, VALIDATING_NAME } from "../../src/manager/admission/configuration/configurations.ts";
-import { createSources } from "../../src/manager/app.ts";
+import { createSources } from "../../src/manager/create-base.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";

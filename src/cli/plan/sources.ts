@@ -4,5 +4,5 @@ import { createShardingSource } from "../../manager/sharding/sharding-source.ts"
 import { createVirtualAppSource } from "../../manager/virtual-app/virtual-app-source.ts";
 
 export function managerSources(): readonly [virtualApps: Source, families: Source] {
-  return [createVirtualAppSource() as unknown as Source, createShardingSource() as unknown as Source];
+  return [createVirtualAppSource(), createShardingSource()];
 }

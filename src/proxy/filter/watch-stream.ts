@@ -4,10 +4,7 @@
 import type { Random, Timer } from "../../base/clock.ts";
 import type { MemoryHold } from "../../base/fair-memory.ts";
 import { createFrameSplitter, type Encoding, type FrameSplitter } from "../../kube/codec/codec.ts";
-import { NEVER } from "../../kube/resource-version.ts";
-import { hasMoved, type Known } from "../../mesh/moves/known.ts";
-import type { ResourceLog } from "../../mesh/moves/resource-log.ts";
-import { isHiddenBy } from "../../mesh/ownership/plan-query.ts";
+import type { Known } from "../../mesh/moves/known.ts";
 import type { ByteSink, ByteSource, SourceControl } from "../http/byte-stream.ts";
 import { cutForMemory } from "../http/byte-stream.ts";
 import { asError } from "../http/tap.ts";
@@ -16,6 +13,7 @@ import { type HeldBudget, HoldQueue } from "./hold-queue.ts";
 import type { SentRequest } from "./sent-request.ts";
 import { SliceWriter } from "./slice-writer.ts";
 import { WatchFilter, type WatchFilterDeps } from "./watch-filter.ts";
+import { type WatchMove, WatchMoves } from "./watch-moves.ts";
 
 export interface WatchDeps extends WatchFilterDeps {
   readonly random: Random;
@@ -48,6 +46,7 @@ class WatchStream implements ByteSink, SourceControl {
   readonly #watch: Watch;
   readonly #deps: WatchDeps;
   readonly #filter: WatchFilter;
+  readonly #moves: WatchMoves;
   readonly #sink: ByteSink;
   readonly #out: SliceWriter;
   readonly #splitter: FrameSplitter;
@@ -64,16 +63,14 @@ class WatchStream implements ByteSink, SourceControl {
   #isPaused = false;
   /** The moves since the watch was sent have been handled. */
   #hasStarted = false;
-  /** The client was sent all moves up to this position of the move log. */
-  #told: number;
 
   constructor(source: ByteSource, sink: ByteSink, watch: Watch, deps: WatchDeps) {
     const { clock, session, maxHeldBytes = 4 * 1024 * 1024 } = deps;
     const { encoding, request } = watch;
     this.#watch = watch;
-    this.#told = request.told;
     this.#deps = deps;
     this.#filter = new WatchFilter(encoding, request, deps);
+    this.#moves = new WatchMoves(request, deps.moves);
     this.#sink = sink;
     this.#out = new SliceWriter(sink);
     this.#splitter = createFrameSplitter(encoding);
@@ -153,29 +150,18 @@ class WatchStream implements ByteSink, SourceControl {
 
   #changed(): void {
     if (this.#isOver) return;
-    const { collection, departed } = this.#watch.request;
-    const known: Known = { version: this.#filter.version ?? NEVER, told: this.#told, departed };
-    const due = this.#log.since(collection, known);
-    // The last events of a departed namespace still come.
-    if (!hasMoved(due)) this.#told = this.#log.position;
-    else if (due.kind === "expired" || !this.#isTakenOver(known)) this.#expireSoon();
+    this.#follow(this.#moves.since(this.#filter.version));
     this.#goOn();
   }
 
-  // A watch that begins with the whole state shows moves, unless the API server was asked to hide them.
   #start(): void {
     if (this.#hasStarted || this.#isOver) return;
     this.#hasStarted = true;
-    const { collection, version, told, serverFilter } = this.#watch.request;
-    if (this.#log.position === told) return;
-    if (version !== undefined) {
-      this.#changed();
-      return;
-    }
-    const due = this.#log.since(collection, { version: NEVER, told });
-    const isHidden = (name: string) => isHiddenBy(serverFilter, name);
-    if (due.kind === "expired" || (due.kind === "moved" && due.moved.some(isHidden))) this.#expireSoon();
-    else this.#told = this.#log.position;
+    this.#follow(this.#moves.atStart(this.#filter.version));
+  }
+
+  #follow(move: WatchMove): void {
+    if (move.kind === "expired" || (move.kind === "moved" && !this.#isTakenOver(move.known))) this.#expireSoon();
   }
 
   // The held frames are later than the version, so the next watch sends them again.
@@ -217,10 +203,6 @@ class WatchStream implements ByteSink, SourceControl {
     this.#sink.write(expiredFrame(this.#watch.encoding));
     this.#sink.end();
     this.#upstream.cancel(new Error("watching: the routes have changed"));
-  }
-
-  get #log(): ResourceLog {
-    return this.#deps.moves.of(this.#watch.request.collection);
   }
 
   #wantsMore(): boolean {

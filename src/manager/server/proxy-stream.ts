@@ -2,13 +2,12 @@
 // a caller outside of the mesh; what was written must be read within UNREAD_TIMEOUT_MS; a proxy cannot flood.
 import { Metadata, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { ClientPace } from "../../base/client-pace.ts";
-import type { Clock, Timer } from "../../base/clock.ts";
+import type { Timer } from "../../base/clock.ts";
 import type { FairTurns } from "../../base/fair-turns.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { ManagerMessage, ProxyMessage } from "../../mesh/contract/messages.ts";
 import { type PodKey, podKey } from "../../mesh/handover/proxy-facts.ts";
 import {
-  MAX_WAIT_MS,
   NO_REGISTRATION,
   type StreamEffect,
   type StreamEvent,
@@ -20,7 +19,9 @@ import {
 } from "../../mesh/link/manager-stream.ts";
 import type { Identify } from "../identity/identify.ts";
 import type { Rejections } from "../identity/rejections.ts";
-import type { PodIdentity, TokenVerdict } from "../identity/token-reviewer.ts";
+import type { PodIdentity } from "../identity/token-reviewer.ts";
+import { admitCaller, LOOK_MS } from "./admit-caller.ts";
+import { createFloodGuard, MAX_MESSAGES } from "./flood-guard.ts";
 import { exceededBound, type JudgeProxy, registeredPod } from "./judge-proxy.ts";
 import type { ProxyRegistry, ProxyStream } from "./proxy-registry.ts";
 import type { RegistrationTables } from "./registration-tables.ts";
@@ -50,7 +51,6 @@ export interface ProxyStreamDeps extends Pick<ProcessContext, "clock" | "log"> {
 }
 
 const REGISTRATION_TIMEOUT_MS = 10_000;
-const LOOK_MS = 100;
 /** A proxy must read each message within this time. Its ACK may take longer, since it waits for writes. */
 const UNREAD_TIMEOUT_MS = 30_000;
 
@@ -207,56 +207,22 @@ export function serveProxyStream(stream: ServerStream, deps: ProxyStreamDeps): v
     });
   }
 
-  /**
-   * Identifies the caller and begins to listen, or turns the caller away. What a pod sends costs memory, so
-   * nothing is read before, not even for a redirect. While nobody leads, proxies wait here rather than come
-   * back hundreds of times a second.
-   */
-  async function open(): Promise<void> {
-    let identifying: Promise<TokenVerdict> | undefined;
-    for (let waitedMs = 0; !isOver(); waitedMs += LOOK_MS) {
-      const mayWait = waitedMs < MAX_WAIT_MS;
-      const endpoint = deps.leaderElsewhere?.();
-      if (endpoint !== undefined && (endpoint !== "" || !mayWait)) {
-        return apply(turnAway(state, { kind: "redirect", endpoint }));
-      }
-      // While nobody leads too: the caller must be known if this replica becomes the leader.
-      identifying ??= deps.identify?.(stream.metadata, stream.getPeer());
-      identifying?.catch(() => undefined); // a failure counts only when it is awaited
-      if (endpoint === undefined) {
-        if (identifying === undefined) return listen(undefined);
-        const token = await identifying;
-        if (isOver()) return;
-        if (token.kind === "wait") return end(token.message, "UNAVAILABLE");
-        if (token.kind === "refuse") return end(token.message, "UNAUTHENTICATED");
-        const verdict = deps.judge(undefined, token.pod);
-        if (verdict.kind === "serve") return listen(token.pod);
-        if (verdict.kind !== "wait" || !mayWait) return apply(turnAway(state, verdict));
-      }
-      await new Promise<void>(lookLater);
-    }
-  }
-
   stream.on("error", () => enter({ kind: "closed" }));
   stream.on("close", () => {
     enter({ kind: "closed" });
     for (const timer of unread) timer.cancel();
   });
-  open().catch((error: unknown) => {
+  admitCaller({
+    identify: () => deps.identify?.(stream.metadata, stream.getPeer()),
+    judge: deps.judge,
+    leaderElsewhere: () => deps.leaderElsewhere?.(),
+    pause: () => new Promise<void>(lookLater),
+    isOver,
+    listen,
+    turnAway: (verdict) => apply(turnAway(state, verdict)),
+    end,
+  }).catch((error: unknown) => {
     log.error({ err: error, peer: stream.getPeer() }, "opening a proxy's stream failed");
     end("opening the stream failed", "INTERNAL");
   });
-}
-
-/** The most messages in a second. A proxy sends a few in a minute. */
-const MAX_MESSAGES = 500;
-
-function createFloodGuard(clock: Clock): () => boolean {
-  let sinceMs = clock.monotonicMs();
-  let messages = 0;
-  return () => {
-    const nowMs = clock.monotonicMs();
-    if (nowMs - sinceMs >= 1_000) [sinceMs, messages] = [nowMs, 0];
-    return ++messages > MAX_MESSAGES;
-  };
 }

@@ -15,6 +15,7 @@ import type {
 import { type App, isHeld } from "../../apps/app.ts";
 import { type AppName, ASKED_PATH, admitPath, injectPath, VALIDATE_EARLY_PATH, VALIDATE_PATH } from "../server/webhook.ts";
 import type { CheckedKind } from "../validate/validate-webhook.ts";
+import { withinEntry, withinShare } from "./entry-bounds.ts";
 
 export const MUTATING_NAME = "ctrlmesh-injection";
 export const VALIDATING_NAME = "ctrlmesh-validation";
@@ -218,45 +219,4 @@ function clientConfig({ namespace, serviceName, url }: WebhookTarget, path: stri
 // Without this label AKS edits the webhooks, and the manager would edit them back, without end.
 function metadata(name: string) {
   return { name, labels: { "admissions.enforcer/disabled": "true" } };
-}
-
-// The API server bounds the size of the object with the entries of all apps. So each namespace has a share of
-// the entries, and each entry is bounded: no app keeps the pods of later apps from being injected.
-
-/** With one CA the object has room for 1,900 entries. */
-export const MAX_ENTRIES_PER_NAMESPACE = 64;
-/** As JSON. The selector of one VirtualApp could have 140,000 characters, a tenth of the object. */
-const MAX_SELECTOR_CHARS = 1_024;
-
-/** The oldest apps of each namespace, valid or not, so that a new app takes no other app's place. */
-export function withinShare(apps: readonly App[]): App[] {
-  return [...Map.groupBy(apps, ({ ref }) => ref.namespace).values()].flatMap((inNamespace) =>
-    inNamespace.length <= MAX_ENTRIES_PER_NAMESPACE
-      ? inNamespace
-      : inNamespace.toSorted(byAge).slice(0, MAX_ENTRIES_PER_NAMESPACE),
-  );
-}
-
-// Leaves out the terms that have no room. Then the API server asks about other pods too, which pass.
-function withinEntry({ matchLabels = {}, matchExpressions = [] }: LabelSelector): LabelSelector {
-  let charsLeft = MAX_SELECTOR_CHARS;
-  const hasRoom = (term: unknown) => {
-    const { length } = JSON.stringify(term);
-    if (length > charsLeft) return false;
-    charsLeft -= length;
-    return true;
-  };
-  return {
-    matchLabels: Object.fromEntries(Object.entries(matchLabels).filter(hasRoom)),
-    matchExpressions: matchExpressions.filter(hasRoom),
-  };
-}
-
-export function fitsEntry(selector: LabelSelector): boolean {
-  return countTerms(withinEntry(selector)) === countTerms(selector);
-}
-
-function byAge(a: App, b: App): number {
-  const keyOf = ({ object: { metadata }, ref }: App) => `${metadata.creationTimestamp ?? ""} ${ref.name}`;
-  return keyOf(a) < keyOf(b) ? -1 : 1;
 }

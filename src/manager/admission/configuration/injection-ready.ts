@@ -8,15 +8,8 @@ import { formatRequest } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
 import { type App, type AppRef, type Apps, endingText, isHeld, isLive } from "../../apps/app.ts";
 import type { InjectionReason, Verdict } from "../../status/facts.ts";
-import {
-  fitsEntry,
-  injectionWebhook,
-  injectionWebhookName,
-  MAX_ENTRIES_PER_NAMESPACE,
-  MUTATING_NAME,
-  type WebhookTarget,
-  withinShare,
-} from "./configurations.ts";
+import { injectionWebhook, injectionWebhookName, MUTATING_NAME, type WebhookTarget } from "./configurations.ts";
+import { fitsEntry, MAX_ENTRIES_PER_NAMESPACE, withinShare } from "./entry-bounds.ts";
 
 /** There can be several API servers, and each receives the entry by its own watch. */
 const IN_FORCE_AFTER_MS = 1_000;

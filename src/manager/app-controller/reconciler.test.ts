@@ -17,7 +17,8 @@ import type { Compile } from "../apps/compile/compiler.ts";
 import { createLabelStates } from "../labels/label-state.ts";
 import { createProxyRegistry } from "../server/proxy-registry.ts";
 import { createVirtualAppSource } from "../virtual-app/virtual-app-source.ts";
-import { createAppReconciler, youngAt } from "./reconciler.ts";
+import { youngAt } from "./publish-routes.ts";
+import { createAppReconciler } from "./reconciler.ts";
 
 const { signal } = new AbortController();
 const ref = { namespace: "ops", name: "shop" };

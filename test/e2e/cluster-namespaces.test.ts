@@ -9,6 +9,7 @@ import { parse, stringify } from "yaml";
 import { MESH_CLUSTERS, OWNERSHIP_SLICES } from "../../src/api/resources.ts";
 import { createCa } from "../../src/base/certificates.ts";
 import { EVENTS } from "../../src/kube/client/resources.ts";
+import { clusterReady, conditionsOf } from "../support/cluster-conditions.ts";
 import { turnsOf } from "../support/cluster-writer.ts";
 import { ctrlmesh, forwardingKubectl } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
@@ -66,8 +67,6 @@ describeWithKube("the namespaces of another cluster", () => {
     );
   };
   const statusOf = async () => (await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name: "eu" })).status;
-  const conditions = async () =>
-    Object.fromEntries(((await statusOf())?.conditions ?? []).map(({ type, status, reason }) => [type, `${status} ${reason}`]));
   /** Since when the slices name the owner of a namespace of the cluster. */
   const sinceOf = async (namespace: string): Promise<string | undefined> => {
     const { items } = await mesh.client.list(OWNERSHIP_SLICES, { namespace: NAMESPACE });
@@ -75,7 +74,6 @@ describeWithKube("the namespaces of another cluster", () => {
     return entries.find(({ insideClusters = [] }) => insideClusters.some(({ namespaces = [] }) => namespaces.includes(namespace)))
       ?.since;
   };
-  const isReady = () => eventually(async () => expect((await conditions()).Ready).toMatch(/^True /), 30_000);
   const namesSeenBy = async (name: string, path: string): Promise<string[]> => {
     const { proxyUrl: url, proxyCaPem: caPem } = podOf(name);
     const probe = createProbe({ url, caPem, token: eu.token });
@@ -109,14 +107,17 @@ describeWithKube("the namespaces of another cluster", () => {
   });
 
   it("have one writer each, and the other pods are refused and do not see their objects", async () => {
-    await isReady();
+    await clusterReady(mesh, "eu");
     await eventually(() => {
       expect(last("canary-0")).toEqual({ "team-a": "200", "team-b": "403", "team-c": "403" });
       expect(last("foo-0")).toEqual({ "team-a": "403", "team-b": "200", "team-c": "200" });
     }, 30_000);
     expect(await namesSeenBy("canary-0", "/api/v1/configmaps")).toEqual(["team-a"]);
     expect(await namesSeenBy("foo-0", "/api/v1/configmaps")).toEqual(["team-b", "team-c"]);
-    expect(await conditions()).toMatchObject({ NamespacesWatched: expect.stringMatching(/^True/), Enforced: "True OneOwner" });
+    expect(await conditionsOf(mesh, "eu")).toMatchObject({
+      NamespacesWatched: expect.stringMatching(/^True/),
+      Enforced: "True OneOwner",
+    });
   });
 
   it("have a condition, an Event and a time for a certificate of the manager that ends soon, until the Secret has none", async () => {
@@ -125,8 +126,10 @@ describeWithKube("the namespaces of another cluster", () => {
     const base64 = (text: string) => Buffer.from(text).toString("base64");
     const before = (await statusOf())?.earliestExpiry;
     await cluster.giveAccess(mesh, { "client-certificate-data": base64(certPem), "client-key-data": base64(keyPem) });
-    await eventually(async () => expect((await conditions()).CredentialsValid).toBe("False ExpiringSoon"), { withinMs: 40_000 });
-    expect(await conditions()).toMatchObject({ Ready: "True OneOwner", NamespacesWatched: "True Listed" });
+    await eventually(async () => expect((await conditionsOf(mesh, "eu")).CredentialsValid).toBe("False ExpiringSoon"), {
+      withinMs: 40_000,
+    });
+    expect(await conditionsOf(mesh, "eu")).toMatchObject({ Ready: "True OneOwner", NamespacesWatched: "True Listed" });
     await eventually(async () => {
       const { items } = await mesh.client.list(EVENTS, { namespace: NAMESPACE });
       expect(items.map(({ reason, involvedObject }) => `${reason} ${involvedObject?.name}`)).toContain(
@@ -134,7 +137,9 @@ describeWithKube("the namespaces of another cluster", () => {
       );
     }, 10_000);
     await cluster.giveAccess(mesh);
-    await eventually(async () => expect((await conditions()).CredentialsValid).toBe("True Valid"), { withinMs: 40_000 });
+    await eventually(async () => expect((await conditionsOf(mesh, "eu")).CredentialsValid).toBe("True Valid"), {
+      withinMs: 40_000,
+    });
     expect(before).toMatchObject({ of: "KubeconfigToken" });
     expect((await statusOf())?.earliestExpiry).toEqual(before);
   });
@@ -202,7 +207,7 @@ describeWithKube("the namespaces of another cluster", () => {
     expect(turnsOf(writesIn(eu, "team-b", sinceMs), SUBSETS)).toEqual({ turns: ["", "v2"], overlaps: [] });
     expect(turnsOf(writesIn(eu, "team-a", sinceMs), SUBSETS).turns).toEqual(["v2"]);
     expect(turnsOf(writesIn(eu, "team-c", sinceMs), SUBSETS).turns).toEqual([""]);
-    await isReady();
+    await clusterReady(mesh, "eu");
   });
 
   it("are published with their owners, and again with the next ones when one moves", async () => {
@@ -267,7 +272,7 @@ describeWithKube("the namespaces of another cluster", () => {
       moved: { "eu/team-a": "v2 Owned", "eu/team-c": "default Owned" },
       unknown: [],
     });
-    await isReady();
+    await clusterReady(mesh, "eu");
   });
 
   itWithProgram(

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
-import { MESH_CLUSTERS } from "../../src/api/resources.ts";
+import { clusterReady, conditionsOf } from "../support/cluster-conditions.ts";
 import { type ClusterWriter, clusterWrites, prepareCluster, startClusterWriter, turnsOf } from "../support/cluster-writer.ts";
 import { ctrlmesh, forwardingKubectl } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
@@ -49,10 +49,6 @@ describeWithKube("other clusters", () => {
     await probe.close();
     return JSON.parse(body.toString()).items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
   };
-  const conditionsOf = async (name: string) => {
-    const { status } = await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name });
-    return Object.fromEntries((status?.conditions ?? []).map(({ type, reason }) => [type, reason]));
-  };
 
   beforeAll(async () => {
     const [one, two, three] = await Promise.all([startKube(), startKube(), startKube()]);
@@ -94,29 +90,29 @@ describeWithKube("other clusters", () => {
       ["ap", "eu", "us"],
       ["ap", "eu", "us"],
     ]);
-    expect(await conditionsOf("eu")).toEqual({
-      Ready: "NotDivided",
-      Identified: "Unique",
-      Enforced: "NotDivided",
-      Decided: "NotDivided",
-      Reachable: "NotDivided",
+    expect(await conditionsOf(mesh, "eu")).toEqual({
+      Ready: "Unknown NotDivided",
+      Identified: "True Unique",
+      Enforced: "Unknown NotDivided",
+      Decided: "Unknown NotDivided",
+      Reachable: "Unknown NotDivided",
     });
   });
 
   it("have one writer each once a rule gives one of them to a subset", async () => {
     await divide({ clusters: ["eu"] });
-    await eventually(async () => expect(await conditionsOf("eu")).toMatchObject({ Ready: "OneOwner" }), 30_000);
+    await clusterReady(mesh, "eu");
     await eventually(() => {
       expect(last("canary-0")).toMatchObject({ eu: "200", us: expect.stringContaining("403") });
       expect(last("foo-0")).toMatchObject({ us: "200", eu: expect.stringContaining("403") });
     }, 30_000);
     expect([await foundBy("foo-0"), await foundBy("canary-0")]).toEqual([["ap", "us"], ["eu"]]);
-    expect(await conditionsOf("ap")).toEqual({
-      Ready: "NotIntercepted",
-      Identified: "Unique",
-      Enforced: "NotIntercepted",
-      Decided: "ByRules",
-      Reachable: "NotIntercepted",
+    expect(await conditionsOf(mesh, "ap")).toEqual({
+      Ready: "True NotIntercepted",
+      Identified: "True Unique",
+      Enforced: "Unknown NotIntercepted",
+      Decided: "True ByRules",
+      Reachable: "Unknown NotIntercepted",
     });
     // The new owner's tunnels are cut too, until the pod that does not own the cluster has no request left there.
     const writes = clusterWrites(clusters.eu);

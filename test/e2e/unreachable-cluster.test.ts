@@ -5,6 +5,7 @@ import { connect, createServer, type Server } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { MESH_CLUSTERS, SHARDING_CONFIGS } from "../../src/api/resources.ts";
 import { shareClusters } from "../../src/manager/sharding/cluster-shares.ts";
+import { conditionsOf } from "../support/cluster-conditions.ts";
 import { eventually } from "../support/eventually.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -75,10 +76,7 @@ describeWithKube("a cluster that is down", () => {
     const shards = Object.values(await owners());
     return SHARDS.map((shard) => shards.filter((each) => each === shard).length);
   };
-  const reachable = async (name: string) =>
-    (await meshClusters())
-      .find(({ metadata }) => metadata.name === name)
-      ?.status?.conditions?.find(({ type }) => type === "Reachable")?.status;
+  const reachable = async (name: string) => (await conditionsOf(mesh, name)).Reachable;
 
   beforeAll(async () => {
     kube = await startKube({ controllerManager: true });
@@ -115,9 +113,9 @@ describeWithKube("a cluster that is down", () => {
     const present = Object.entries(before).map(([name, owner]) => ({ name, owner }));
     const favoured = shareClusters([...present, { name: "c-5" }], SHARDS).get("c-5");
     down = CLUSTERS.find((name) => before[name] !== favoured) ?? "";
-    await eventually(async () => expect(await reachable(down)).toBe("True"), WAIT_MS);
+    await eventually(async () => expect(await reachable(down)).toBe("True NoFailures"), WAIT_MS);
     servers.get(down)?.close();
-    await eventually(async () => expect(await reachable(down)).toBe("False"), WAIT_MS);
+    await eventually(async () => expect(await reachable(down)).toBe("False Unreachable"), WAIT_MS);
     await addCluster("c-5");
     await eventually(async () => expect((await owners())["c-5"]).toBe(before[down]), WAIT_MS);
     expect(await owners()).toEqual({ ...before, "c-5": before[down] });
@@ -126,7 +124,7 @@ describeWithKube("a cluster that is down", () => {
   it("counts again when it is back, and then nothing moves that need not", async () => {
     const before = await owners();
     await listen(down);
-    await eventually(async () => expect(await reachable(down)).toBe("True"), WAIT_MS);
+    await eventually(async () => expect(await reachable(down)).toBe("True NoFailures"), WAIT_MS);
     expect(await owners()).toEqual(before); // 3 and 2
     await addCluster("c-6");
     await eventually(async () => expect(await counts()).toEqual([3, 3]), WAIT_MS);

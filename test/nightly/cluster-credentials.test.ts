@@ -4,7 +4,7 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
-import { MESH_CLUSTERS } from "../../src/api/resources.ts";
+import { clusterReady, conditionsOf } from "../support/cluster-conditions.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Gateway, startGateway } from "../support/gateway.ts";
@@ -47,10 +47,7 @@ describeWithKube("credentials of another cluster", () => {
     await mesh.apply(stringify(app));
     other = await addPod("foo-0", "v1");
     owner = await addPod("canary-0", "v2");
-    await eventually(async () => {
-      const { status } = await mesh.client.get(MESH_CLUSTERS, metadata);
-      expect(status?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
-    }, 30_000);
+    await clusterReady(mesh, metadata.name);
   }, 180_000);
   afterAll(async () => {
     await mesh?.stop();
@@ -111,10 +108,8 @@ describeWithKube("credentials of another cluster", () => {
     const spec = { servers: [server], clusterID: "c-eu", drainSeconds: 2 };
     await mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
     await eventually(async () => {
-      const { status } = await mesh.client.get(MESH_CLUSTERS, metadata);
-      expect(status?.conditions?.find(({ type }) => type === "Identified")).toMatchObject({ status: "False" });
-      const eldest = await mesh.client.get(MESH_CLUSTERS, { ...metadata, name: "eu" });
-      expect(eldest.status?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({ status: "True" });
+      expect((await conditionsOf(mesh, metadata.name)).Identified).toMatch(/^False /);
+      expect((await conditionsOf(mesh, "eu")).Ready).toMatch(/^True /);
     }, 30_000);
     // The owner too waits for drainSeconds, since the other pod could write through this server before.
     const cluster = { server, "insecure-skip-tls-verify": true };

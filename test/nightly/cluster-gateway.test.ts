@@ -2,7 +2,7 @@
 // control planes; the audit logs of the two clusters decide.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
-import { MESH_CLUSTERS } from "../../src/api/resources.ts";
+import { clusterReady } from "../support/cluster-conditions.ts";
 import { turnsOf } from "../support/cluster-writer.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { createDividedCluster, type DividedCluster } from "../support/divided-cluster.ts";
@@ -13,7 +13,6 @@ import { type Mesh, startMesh } from "../support/mesh.ts";
 import { type NamespaceWriter, startNamespaceWriter, writesIn } from "../support/namespace-writer.ts";
 import { describeWithKube } from "../support/requirements.ts";
 
-const NAMESPACE = "foo-system";
 const NAMESPACES = ["team-a", "team-b"];
 const NAMES = ["eu", "us"];
 const DRAIN_SECONDS = 2;
@@ -32,12 +31,6 @@ describeWithKube("clusters behind one gateway", () => {
     return cluster;
   };
   const last = (pod: string, cluster: string) => writers.get(`${pod} ${cluster}`)?.last;
-  const isReady = (name: string) =>
-    eventually(async () => {
-      const { status } = await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name });
-      const messages = status?.conditions?.map(({ type, status: is, message }) => `${type} ${is} ${message}`).join("\n");
-      expect(messages).toContain("Ready True");
-    }, 30_000);
 
   beforeAll(async () => {
     kubes = await Promise.all([startKube(), startKube(), startKube()]);
@@ -77,7 +70,7 @@ describeWithKube("clusters behind one gateway", () => {
   });
 
   it("each have owners of their own", async () => {
-    for (const name of NAMES) await isReady(name);
+    for (const name of NAMES) await clusterReady(mesh, name);
     await eventually(() => {
       expect(last("canary-0", "eu")).toEqual({ "team-a": "200", "team-b": "403" });
       expect(last("foo-0", "eu")).toEqual({ "team-a": "403", "team-b": "200" });

@@ -6,10 +6,9 @@ import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
-import { MESH_CLUSTERS } from "../../src/api/resources.ts";
 import { createCa, issueServerCertificate } from "../../src/base/certificates.ts";
+import { clusterReady, conditionsOf } from "../support/cluster-conditions.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
-import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
 import { clusterOf, createKubeconfigs, proveHome } from "../support/kubeconfig-through.ts";
 import { tryKubectl } from "../support/kubectl.ts";
@@ -65,12 +64,6 @@ describeWithKube("servers of other clusters", () => {
     const spec = { servers: [server], drainSeconds: 1 };
     return mesh.apply(stringify({ apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata, spec }));
   };
-  const conditions = async (name: string) => {
-    const { status } = await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name });
-    return Object.fromEntries((status?.conditions ?? []).map(({ type, status: value }) => [type, value]));
-  };
-  const isReady = (name: string, withinMs = 30_000) =>
-    eventually(async () => expect(await conditions(name)).toMatchObject({ Ready: "True" }), withinMs);
   /** @param how a proxy-url in the kubeconfig, or HTTPS_PROXY */
   const get = (pod: MeshPod, { url, caPem }: Pick<TlsServer, "url" | "caPem">, how: "proxy-url" | "HTTPS_PROXY") => {
     const cluster = clusterOf({ server: url, caPem });
@@ -95,7 +88,7 @@ describeWithKube("servers of other clusters", () => {
     };
     other = await addPod("foo-0", "v1");
     owner = await addPod("canary-0", "v2");
-    for (const name of ["eu", "expired"]) await isReady(name);
+    for (const name of ["eu", "expired"]) await clusterReady(mesh, name);
   }, 180_000);
   afterAll(async () => {
     await mesh?.stop();
@@ -115,7 +108,7 @@ describeWithKube("servers of other clusters", () => {
       await new Promise((resolve) => setTimeout(resolve, 1_000)); // for longer than it takes to call a cluster unreachable
     }
     // The sidecar sees no TLS: for it, the connections have opened.
-    expect(await conditions("expired")).toMatchObject({ Ready: "True", Reachable: "True" });
+    expect(await conditionsOf(mesh, "expired")).toMatchObject({ Ready: "True OneOwner", Reachable: "True NoFailures" });
     expect((await get(other, expired, "proxy-url")).stderr).toContain('cluster "expired" belongs to subset "v2"');
   }, 120_000);
 
@@ -132,7 +125,7 @@ describeWithKube("servers of other clusters", () => {
         expect(await get(pod, far, "HTTPS_PROXY")).toMatchObject({ code: 0, stdout: "namespace/of-this-server\n" });
       }
       await addCluster("far", far.url);
-      await isReady("far", 90_000); // whatever its drainSeconds: the last tunnels to it ended before anybody knew that time
+      await clusterReady(mesh, "far", 90_000); // whatever its drainSeconds: the last tunnels to it ended before anybody knew that time
       expect(await get(owner, far, "HTTPS_PROXY")).toMatchObject({ code: 0, stdout: "namespace/of-this-server\n" });
       expect(await get(other, far, "HTTPS_PROXY")).toMatchObject({
         code: 1,

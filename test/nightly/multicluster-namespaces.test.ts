@@ -2,7 +2,7 @@
 // of two other clusters. All control planes are real, and the audit logs of the two clusters say who has written in which namespace.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
-import { MESH_CLUSTERS } from "../../src/api/resources.ts";
+import { clusterReady, conditionsOf } from "../support/cluster-conditions.ts";
 import { clusterWrites, turnsOf } from "../support/cluster-writer.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { createDividedCluster, type DividedCluster } from "../support/divided-cluster.ts";
@@ -16,7 +16,6 @@ import type { Supervised } from "../support/supervised.ts";
 type Cluster = "eu" | "us";
 type Subset = "" | "v2";
 
-const NAMESPACE = "foo-system";
 const SUBSETS = { "foo-0": "", "canary-0": "v2" } as const;
 const DRAIN_SECONDS = 2;
 /** A namespace makes progress when its owner has written there so often. */
@@ -53,10 +52,6 @@ describeWithKube("an operator on multicluster-runtime, in namespaces of other cl
   };
   const turnsIn = (name: Cluster, namespace: string, sinceMs: number) => turnsOf(writesIn(name, namespace, sinceMs), SUBSETS);
   const oneWriter = (subset: Subset) => ({ turns: [subset], overlaps: [] });
-  const conditionOf = async (name: Cluster, wanted: string) => {
-    const { status } = await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name });
-    return status?.conditions?.find(({ type }) => type === wanted);
-  };
 
   beforeAll(async () => {
     const [one, two, three] = await Promise.all([startKube(), startKube(), startKube()]);
@@ -91,8 +86,7 @@ describeWithKube("an operator on multicluster-runtime, in namespaces of other cl
   it(
     "has one writer in each namespace of each cluster",
     async () => {
-      await eventually(async () => expect((await conditionOf("eu", "Ready"))?.status).toBe("True"), 30_000);
-      await eventually(async () => expect((await conditionOf("us", "Ready"))?.status).toBe("True"), 30_000);
+      for (const name of ["eu", "us"]) await clusterReady(mesh, name);
       const sinceMs = Date.now();
       for (const name of ["eu", "us"] as const) {
         await progress(name, "team-a", "v2");
@@ -147,7 +141,7 @@ describeWithKube("an operator on multicluster-runtime, in namespaces of other cl
       await progress("us", "team-b", "");
       await clusters.us.labelNamespace("team-b", CANARY);
       await progress("us", "team-b", "v2");
-      await eventually(async () => expect((await conditionOf("eu", "Reachable"))?.reason).toBe("Unreachable"), 30_000);
+      await eventually(async () => expect((await conditionsOf(mesh, "eu")).Reachable).toMatch(/ Unreachable$/), 30_000);
       await clusters.eu.kube.restart();
       const backMs = Date.now();
       await progress("eu", "team-a", "v2");

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { MESH_CLUSTERS } from "../../src/api/resources.ts";
+import { clusterReady } from "../support/cluster-conditions.ts";
 import { clusterWrites, prepareCluster, turnsOf } from "../support/cluster-writer.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
@@ -63,10 +64,6 @@ describeWithKube("an operator on multicluster-runtime", () => {
       ?.flatMap(({ type, reason, message }) => (type === "Reachable" ? `${reason} ${message}` : []))
       .join();
   };
-  const isDivided = async (name: Cluster) => {
-    const { status } = await mesh.client.get(MESH_CLUSTERS, { namespace: NAMESPACE, name });
-    return status?.conditions?.some(({ type, reason }) => type === "Ready" && reason === "OneOwner") ?? false;
-  };
 
   beforeAll(async () => {
     const [one, two, three] = await Promise.all([startKube(), startKube(), startKube()]);
@@ -98,7 +95,7 @@ describeWithKube("an operator on multicluster-runtime", () => {
 
   it("has one subset that writes to each cluster once a rule divides them", async () => {
     await divide("eu");
-    await eventually(async () => (await isDivided("eu")) && (await isDivided("us")), 30_000);
+    for (const name of ["eu", "us"]) await clusterReady(mesh, name);
     const sinceMs = Date.now();
     await progress("eu", "v2");
     await progress("us", "");

@@ -1,5 +1,5 @@
 // Runs a bounded number of tasks at a time and lets a bounded number wait. Invariants: clients with waiting
-// tasks take turns, so a flood from one delays another client by one turn; when all places in the queue are
+// tasks take turns, so a flood from one delays another client by one turn. When all places in the queue are
 // taken, the client with the most waiting tasks loses its newest one to a client with fewer.
 import { MeshError } from "./errors.ts";
 import { createRanking } from "./ranking.ts";

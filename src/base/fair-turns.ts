@@ -1,6 +1,6 @@
 // Lets clients take turns at work that blocks the event loop. Invariants: turns go alternately to the client
 // that has recently used the least time and to the one that has waited longest, so light work soon gets a
-// turn and no client waits for ever; clients that have used more than lightMs get at most half of the time
+// turn and no client waits for ever. Clients that have used more than lightMs get at most half of the time
 // together.
 import { BoundedMap } from "./bounded-map.ts";
 import type { Clock } from "./clock.ts";

@@ -1,5 +1,5 @@
 // The parts of the page, kept equal to the stores. Invariants: text from the cluster is one plain line each, so that it neither makes
-// markup nor changes the order of what stands beside it; a part that has not changed is not sent again; many changes at once cost one look
+// markup nor changes the order of what stands beside it. A part that has not changed is not sent again. Many changes at once cost one look
 // at each object.
 import { MAX_PLACES, type OwnershipEntry, type OwnershipSlice, readOwnership } from "../../api/ownership-slice.ts";
 import { CIRCUIT_BREAKERS, FAULT_INJECTIONS, OWNERSHIP_SLICES, TRAFFIC_POLICIES } from "../../api/resources.ts";

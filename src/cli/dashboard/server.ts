@@ -1,5 +1,5 @@
-// The page's server. Invariants: it listens on the loopback only; who has not got the path of this start gets nothing, and no other site
-// can ask it by a name that it has pointed here (DNS rebinding); it only reads; no answer has a credential in it.
+// The page's server. Invariants: it listens on the loopback only. Who has not got the path of this start gets nothing, and no other site
+// can ask it by a name that it has pointed here (DNS rebinding). It only reads. No answer has a credential in it.
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

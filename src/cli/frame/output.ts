@@ -1,5 +1,5 @@
-// What ctrlmesh prints. Invariants: stdout has the data and nothing else, as text or as one JSON document; progress
-// and hints go to stderr; a text from the cluster or a file neither drives the terminal nor makes a line of its own.
+// What ctrlmesh prints. Invariants: stdout has the data and nothing else, as text or as one JSON document. Progress
+// and hints go to stderr. A text from the cluster or a file neither drives the terminal nor makes a line of its own.
 import { plainText } from "../../base/plain-text.ts";
 
 export const CLI_VERSION = "cli.ctrlmesh.kruise.io/v1alpha1";

@@ -1,7 +1,7 @@
 // The desired route table of each app, compiled outside of the reconciles, so that no spec delays them.
 // Invariants: equal inputs give the same object, so the plan can reuse its comparisons; an app has one
 // compilation at a time. A table is used only if the API server still had the specs after its namespaces were
-// seen: otherwise, after an outage, a new namespace could get an owner by an old spec, because each watch
+// seen. Otherwise, after an outage, a new namespace could get an owner by an old spec, because each watch
 // returns at another moment.
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, sleep } from "../../base/clock.ts";

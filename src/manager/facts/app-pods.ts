@@ -28,8 +28,8 @@ const OBJECTS_ALONE: PodView = {
 };
 
 /**
- * True if the pod may belong to the app: it is injected for the app, the app selects it, its proxy may
- * enforce the app's routes, or its proxy is of no known app and its operator may run. In doubt the answer is
+ * True if the pod may belong to the app: it is injected for the app, the app selects it, or its proxy
+ * may enforce the app's routes. It also may if its proxy is of no known app and its operator may run. In doubt the answer is
  * true, since it is safe to count another app's pod, but not to miss one.
  */
 export function isPodOf(app: PodSelection, pod: Pod, view = OBJECTS_ALONE): boolean {

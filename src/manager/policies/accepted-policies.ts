@@ -1,6 +1,6 @@
 // The policies in force: the newest valid spec of each object. Invariants: if an object becomes invalid, its
 // rules stay in force, and a new manager, which does not know these rules, tells the proxies to keep them
-// (`isDoubtful`); an object in deletion enforces nothing, although a finalizer may hold it for long.
+// (`isDoubtful`). An object in deletion enforces nothing, although a finalizer may hold it for long.
 import { isDeepStrictEqual } from "node:util";
 import type { Problem } from "../../api/problems.ts";
 import { NO_POLICIES } from "../../policy/policy.ts";

@@ -1,5 +1,5 @@
 // FaultInjection as a policy kind: it selects pods by their labels. Invariants: a fault with maxDuration is
-// in effect only once its start is stored in the status, so a restarted manager does not prolong it; a fault
+// in effect only once its start is stored in the status, so a restarted manager does not prolong it. A fault
 // that names no requests is about those to the API server only.
 import { durationMs } from "../../api/duration.ts";
 import { FAULT_DISABLED, type FaultInjection, type HttpFault, validateFaultInjection } from "../../api/fault-injection.ts";

@@ -1,6 +1,6 @@
 // Which slices an app has, from who owns its places and from the slices that it had. Pure. Invariants: each place is in one
-// slice, and stays there, so a move writes the slice of its place; no two slices would fit into one, so there are less than
-// twice as many as needed; nothing is written if nothing has changed.
+// slice, and stays there, so a move writes the slice of its place. No two slices would fit into one, so there are less than
+// twice as many as needed. Nothing is written if nothing has changed.
 import { isDeepStrictEqual } from "node:util";
 import { MAX_PLACES } from "../../api/ownership-slice.ts";
 import { remember } from "../../base/remember.ts";

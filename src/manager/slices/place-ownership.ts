@@ -1,5 +1,5 @@
 // Who owns each place by the plan that the proxies were sent. Pure. Invariants: nothing is decided here: owners are those of
-// the desired table, and a place moves while the table of a subset that is to get it has it fenced; places with the same
+// the desired table, and a place moves while the table of a subset that is to get it has it fenced. Places with the same
 // ownership share one object, so ten thousand of them cost a few.
 import type { OwnershipEntry } from "../../api/ownership-slice.ts";
 import { CLUSTER_SCOPE, isInClusterScope } from "../../kube/place.ts";

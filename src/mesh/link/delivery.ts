@@ -1,6 +1,6 @@
 // The delivery of one resource type to one proxy: the desired resource, the sent update and the answer. Pure.
-// Invariants: at most one update is outstanding, and all others that have no answer are in doubt; only the newest
-// desired resource is sent; only the proxy's own messages can reduce what it may be enforcing; nonces grow, also
+// Invariants: at most one update is outstanding, and all others that have no answer are in doubt. Only the newest
+// desired resource is sent. Only the proxy's own messages can reduce what it may be enforcing. Nonces grow, also
 // over streams, so a late answer meets no other update.
 import type { UpdateMessage } from "../contract/messages.ts";
 import type { ResourceType, Versioned } from "../contract/resource-type.ts";

@@ -1,6 +1,6 @@
 // Decides whether a request may pass, by all limits that match it. Invariants: all limits are asked before any
-// is charged, so a refused request costs nothing; a request that all let pass costs no memory for a rule that
-// only counts; state belongs to a rule by its name, so an edit resets nothing.
+// is charged, so a refused request costs nothing. A request that all let pass costs no memory for a rule that
+// only counts. State belongs to a rule by its name, so an edit resets nothing.
 import { withoutExempted } from "../exemptions.ts";
 import type { Opened } from "../limiters/breaker-state.ts";
 import { createLimiter } from "../limiters/create-limiter.ts";

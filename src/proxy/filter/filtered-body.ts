@@ -1,5 +1,5 @@
 // The body of a list or watch through a filter. Invariants: a list that cannot be filtered to its end breaks
-// the connection and never ends as a shorter list; of a watch only whole frames leave, and an upstream that
+// the connection and never ends as a shorter list. Of a watch only whole frames leave, and an upstream that
 // breaks off leaves a clean end at the last frame.
 import { type ByteFilter, createFrameSplitter, type Emit, type Encoding, isCodecError } from "../../kube/codec/codec.ts";
 import type { ByteSource } from "../http/byte-stream.ts";

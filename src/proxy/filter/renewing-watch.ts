@@ -1,4 +1,4 @@
-// A watch that goes on when its subset gains or loses namespaces: it sends their objects as ADDED or DELETED
+// A watch that goes on when its subset gains or loses namespaces. It sends their objects as ADDED or DELETED
 // events, as of the version up to which the client has seen everything, and then a new watch from there. So
 // the client need not list again. Invariant: any failure ends the watch with a 410, so that the client does.
 import { MeshError } from "../../base/errors.ts";

@@ -1,6 +1,6 @@
 // A watch's body as this subset may see it. Invariants: only whole frames leave, in order, and no object that
-// the subset may not read at that instant; an event of an unknown namespace stalls the stream, since a later
-// bookmark would skip it; after a move the watch ends with a 410, or renewing-watch.ts takes over.
+// the subset may not read at that instant. An event of an unknown namespace stalls the stream, since a later
+// bookmark would skip it. After a move the watch ends with a 410, or renewing-watch.ts takes over.
 import type { Random, Timer } from "../../base/clock.ts";
 import type { MemoryHold } from "../../base/fair-memory.ts";
 import { createFrameSplitter, type Encoding, type FrameSplitter } from "../../kube/codec/codec.ts";

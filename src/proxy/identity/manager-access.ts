@@ -1,6 +1,6 @@
 // How the proxy trusts the manager and proves itself. Invariant: the token goes only to a server that proves
 // by TLS 1.3 and a CA of the mesh that it has the manager's configured name, also after a redirect to an
-// address, since other pods have certificates of the same CA.
+// address. Other pods have certificates of the same CA.
 import type { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";

@@ -1,5 +1,5 @@
 // Declines a watch over WebSocket, whose frames the proxy cannot filter, by an empty 200 that ends
-// immediately. The Java client fabric8 then watches over plain HTTP at once, which it does after no other answer: it
+// immediately. The Java client fabric8 then watches over plain HTTP at once, which it does after no other answer. It
 // retries a 5xx ten times (20 s), lists again after a 4xx, and waits for ever for the frames of a plain watch.
 import { MeshError } from "../../base/errors.ts";
 import { isWatch } from "../../kube/request-kind.ts";

@@ -1,6 +1,6 @@
 // The policies that this proxy enforces. Invariants: limits fail static, so the last ones stay in force
-// without a manager and over a restart; faults fail off, so a fault that nobody can take back ends by itself;
-// a client that leaves ends its delay; each change of a breaker is logged, counted and reported.
+// without a manager and over a restart. Faults fail off, so a fault that nobody can take back ends by itself.
+// A client that leaves ends its delay. Each change of a breaker is logged, counted and reported.
 import type { AbortSource } from "../../base/abort.ts";
 import { type Clock, sleep, type Timer } from "../../base/clock.ts";
 import type { ProcessContext } from "../../base/process-context.ts";

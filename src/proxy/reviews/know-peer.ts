@@ -1,5 +1,5 @@
 // Identifies pods of the mesh by their certificates. Invariants: only a certificate that leads to a CA of the
-// mesh counts, and only the exact URI of a peer in the list; no other client can have a review answered by a
+// mesh counts, and only the exact URI of a peer in the list. No other client can have a review answered by a
 // pod that does not own the object.
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";

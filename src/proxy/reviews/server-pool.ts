@@ -1,6 +1,6 @@
 // Connections to one webhook server, the operator's or a peer's. Invariants: each server is checked before
-// any byte of a request is sent; hop-by-hop headers stop here, and the mesh's own headers never reach the
-// operator; a client that is gone, or whose time is up, ends the request.
+// any byte of a request is sent. Hop-by-hop headers stop here, and the mesh's own headers never reach the
+// operator. A client that is gone, or whose time is up, ends the request.
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { type buildConnector, type Dispatcher, Pool } from "undici";
 import { type Clock, createDeadline } from "../../base/clock.ts";

@@ -1,6 +1,6 @@
 // The calls and clients that the server waits for when it stops. Invariant: the signal of a call fires once,
-// when its client is gone, its time is up or the drain is over, and at the latest when the call is over, so
-// that nothing outlives the call (an unread body holds a connection).
+// when its client is gone, its time is up or the drain is over, and at the latest when the call is over. So
+// nothing outlives the call (an unread body holds a connection).
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { type Clock, sleep, type Timer } from "../../base/clock.ts";

@@ -1,6 +1,6 @@
 // Serves one request: the request becomes a call for the stack, and the reply becomes bytes. Invariants:
-// nothing of a body is read before a layer opens it, so that a refused upload costs no memory; a body that
-// breaks off destroys the connection, so that it never looks complete; a full socket pauses the source.
+// nothing of a body is read before a layer opens it, so that a refused upload costs no memory. A body that
+// breaks off destroys the connection, so that it never looks complete. A full socket pauses the source.
 import { type IncomingHttpHeaders, type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";

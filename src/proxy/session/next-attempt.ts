@@ -1,6 +1,6 @@
 // Where and when the proxy tries to reach a manager next. Invariants: after every failure it asks the Service
-// again, which knows the living replicas; redirects lead neither in circles nor to a replica that has just
-// failed; while nobody leads, the delay stays below 2 s, so that a new leader soon has all its proxies.
+// again, which knows the living replicas. Redirects lead neither in circles nor to a replica that has just
+// failed. While nobody leads, the delay stays below 2 s, so that a new leader soon has all its proxies.
 import { type BackoffOptions, backoffMs, type Clock, type Random } from "../../base/clock.ts";
 import { isMeshError } from "../../base/errors.ts";
 import { isRefusal, isUnbelieved } from "../identity/manager-channel.ts";

@@ -1,6 +1,6 @@
 // The handler of the resource type "policy": enforces the policies immediately, and acknowledges them when
-// they are stored. Invariants: it waits for no write and no handover; a set or a rule that cannot be read
-// leaves the last good one in force; without policies it says so, until a manager has sent some or sends none.
+// they are stored. Invariants: it waits for no write and no handover. A set or a rule that cannot be read
+// leaves the last good one in force. Without policies it says so, until a manager has sent some or sends none.
 import type { Logger } from "../../base/log.ts";
 import type { PolicyReportMessage, UpdateMessage } from "../../mesh/contract/messages.ts";
 import { type PolicyResource, policiesDigest, type ReadPolicies, readPolicies } from "../../mesh/contract/policy-type.ts";

@@ -1,6 +1,6 @@
 // Builds a route table from the rules of an app and the namespaces, step by step. Pure. Invariants: a step
-// judges one namespace, so the caller may pause after each; with an earlier table only the changed namespaces
-// are judged; if nothing differs, the result is the earlier table itself, so all comparisons with it stay valid.
+// judges one namespace, so the caller may pause after each. With an earlier table only the changed namespaces
+// are judged. If nothing differs, the result is the earlier table itself, so all comparisons with it stay valid.
 import { createClasses } from "../../../mesh/ownership/classes.ts";
 import { placeLists, withPlaces } from "../../../mesh/ownership/place-lists.ts";
 import type { RouteTable } from "../../../mesh/ownership/table.ts";

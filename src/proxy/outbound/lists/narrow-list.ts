@@ -1,6 +1,6 @@
 // A list of which the client gets what the plan says. Invariants: an object passes only if the snapshot in
-// force at that instant gives it to the subset; a list that cannot be filtered to its end breaks off and
-// never ends as a shorter list; no page is asked for in a way that skips objects.
+// force at that instant gives it to the subset. A list that cannot be filtered to its end breaks off and
+// never ends as a shorter list. No page is asked for in a way that skips objects.
 import { BoundedMap } from "../../../base/bounded-map.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { createListFilter, type Encoding, type ItemMeta } from "../../../kube/codec/codec.ts";

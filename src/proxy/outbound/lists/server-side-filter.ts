@@ -1,6 +1,6 @@
 // Sends a list or watch with the part of its plan that the API server can filter. Invariants: the caller's
-// own selectors stay, and a refusal of the proxy's selectors is never shown; the move log knows beforehand
-// whether unknown namespaces are left out; no object of a resource that moves as a whole is shown.
+// own selectors stay, and a refusal of the proxy's selectors is never shown. The move log knows beforehand
+// whether unknown namespaces are left out. No object of a resource that moves as a whole is shown.
 import { NEVER } from "../../../kube/resource-version.ts";
 import { TOLD_NOTHING } from "../../../mesh/moves/known.ts";
 import type { MoveLog } from "../../../mesh/moves/move-log.ts";

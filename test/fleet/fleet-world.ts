@@ -16,6 +16,7 @@ import { type Child, startChild } from "../support/child-process.ts";
 import { eventually } from "../support/eventually.ts";
 import { startKube } from "../support/kube.ts";
 import { SERVICE_ACCOUNTS } from "../support/mesh/cluster.ts";
+import { programMain } from "../support/programs.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
 import type { FleetPod } from "./worker.ts";
 
@@ -91,7 +92,7 @@ export async function startFleetWorld(options: FleetWorldOptions): Promise<Fleet
       command: process.execPath,
       args: [
         ...(options.nodeFlags ?? []),
-        join(ROOT, "src/manager/main.ts"),
+        programMain("manager"),
         "--print-ready",
         "--kubeconfig",
         kube.kubeconfig,

@@ -3,11 +3,10 @@ import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import { fileURLToPath } from "node:url";
-
 import type { MeshPod } from "./mesh.ts";
+import { programMain } from "./programs.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const MAIN = programMain("cli");
 
 export interface Ended {
   readonly code: number;

@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import type { Part } from "../../src/cli/dashboard/model/parts.ts";
 import { eventually } from "./eventually.ts";
+import { programMain } from "./programs.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const MAIN = programMain("cli");
 
 export interface DashboardProgram {
   readonly url: string;

@@ -3,11 +3,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { eventually } from "../../support/eventually.ts";
+import { programMain } from "../../support/programs.ts";
 
-const MAIN = join(import.meta.dirname, "../../../src/proxy/hooks/main.ts");
+const MAIN = programMain("proxy", "hooks/main");
 const servers: Server[] = [];
 
 afterEach(() => {

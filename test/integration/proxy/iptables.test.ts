@@ -3,8 +3,9 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { programMain } from "../../support/programs.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../../src/proxy/iptables/main.ts", import.meta.url));
+const PROGRAM = programMain("proxy", "iptables/main");
 const PROBE = fileURLToPath(new URL("../../support/redirection-probe.ts", import.meta.url));
 const INBOUND_PROBE = fileURLToPath(new URL("../../support/inbound-probe.ts", import.meta.url));
 const SERVICE = "10.96.0.1";

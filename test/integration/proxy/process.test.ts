@@ -10,9 +10,10 @@ import { eventually } from "../../support/eventually.ts";
 import { type FakeApi, startFakeApi } from "../../support/fake-api.ts";
 import { freePort } from "../../support/free-port.ts";
 import { createProjectedVolume, issue, MANAGER_HOST, managerCertificate, newMeshCa } from "../../support/mesh-identity.ts";
+import { programMain } from "../../support/programs.ts";
 import { startManager } from "../../support/scripted-manager.ts";
 
-const MAIN = join(import.meta.dirname, "../../../src/proxy/main.ts");
+const MAIN = programMain("proxy");
 
 let api: FakeApi;
 let dir: string;

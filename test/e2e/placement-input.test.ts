@@ -17,7 +17,7 @@ import { describeWithKube } from "../support/requirements.ts";
 import { familyRoot } from "../support/sharding-config.ts";
 
 const NAMESPACE = "foo-system";
-/** The manager looks for the CRD every 30 s. */
+/** Also on a busy machine, and after a change of the leader. */
 const NOTICED_MS = 60_000;
 
 describeWithKube("clusters that a PlacementDecision gives to a subset", () => {
@@ -55,9 +55,10 @@ describeWithKube("clusters that a PlacementDecision gives to a subset", () => {
 
   beforeAll(async () => {
     [home, eu] = await Promise.all([startKube({ controllerManager: true }), startKube()]);
+    // Before the managers start: they look for the CRDs every 30 s. cluster-profiles.test.ts installs them later.
+    await installInventory(home);
     mesh = await startMesh({ kube: home, managers: 2 });
     await prepareCluster(eu);
-    await installInventory(home);
     await applyProfile(home, { namespace: NAMESPACE, name: "eu", servers: [eu.server] });
   });
   afterAll(async () => {

@@ -126,6 +126,7 @@ describeWithKube("the namespaces of another cluster", () => {
     const base64 = (text: string) => Buffer.from(text).toString("base64");
     const before = (await statusOf())?.earliestExpiry;
     await cluster.giveAccess(mesh, { "client-certificate-data": base64(certPem), "client-key-data": base64(keyPem) });
+    await cluster.readSecretNow(mesh);
     await eventually(async () => expect((await conditionsOf(mesh, "eu")).CredentialsValid).toBe("False ExpiringSoon"), {
       withinMs: 40_000,
     });
@@ -137,6 +138,7 @@ describeWithKube("the namespaces of another cluster", () => {
       );
     }, 10_000);
     await cluster.giveAccess(mesh);
+    await cluster.readSecretNow(mesh);
     await eventually(async () => expect((await conditionsOf(mesh, "eu")).CredentialsValid).toBe("True Valid"), {
       withinMs: 40_000,
     });

@@ -105,6 +105,7 @@ describeWithKube("shards that divide the namespaces of home and of another clust
   it("leave a removed shard, also in a cluster whose namespaces the manager cannot read", { timeout: 180_000 }, async () => {
     const [before, sinceMs] = [await world.placed(), Date.now()];
     await world.mesh.client.delete(SECRETS, { namespace: NAMESPACE, name: "eu" });
+    await world.clusterOf("eu").readSecretNow(world.mesh);
     await eventually(
       async () => expect(await world.clusterCondition("eu", "NamespacesWatched")).toMatchObject({ status: "False" }),
       WAIT_MS,

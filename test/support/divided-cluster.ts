@@ -1,5 +1,6 @@
 // Another cluster whose namespaces are divided, for tests: its namespaces, the manager's access to them, and its MeshCluster.
 import { stringify } from "yaml";
+import { MESH_CLUSTERS } from "../../src/api/resources.ts";
 import type { Kube } from "./kube.ts";
 import type { Mesh } from "./mesh.ts";
 import { createProbe } from "./probe.ts";
@@ -47,6 +48,8 @@ export function createDividedCluster(name: string, kube: Kube, server: Pick<Kube
     return status.token;
   };
   let token: string | undefined;
+  let firstDrainSeconds = 0;
+  let isLonger = false;
   /**
    * Creates or changes a Secret with the manager's access, by default that of the cluster.
    * @param more fields of the kubeconfig's user beside the token
@@ -61,6 +64,13 @@ export function createDividedCluster(name: string, kube: Kube, server: Pick<Kube
     name,
     kube,
     giveAccess,
+    /** Makes the manager read the Secret at once. Without a change of the MeshCluster it reads the Secret every 30 s. */
+    async readSecretNow(mesh: Mesh): Promise<void> {
+      isLonger = !isLonger;
+      const drainSeconds = firstDrainSeconds + (isLonger ? 1 : 0);
+      const of = { namespace: mesh.appNamespace, name };
+      await mesh.client.patch(MESH_CLUSTERS, of, { type: "merge", body: { spec: { drainSeconds } } });
+    },
     /** Leads there directly, as an administrator. */
     adminKubeconfig: () => kubeconfig(kube.token),
     createNamespace: (namespace: string, labels: Labels = {}) =>
@@ -80,6 +90,7 @@ export function createDividedCluster(name: string, kube: Kube, server: Pick<Kube
     },
     /** Creates the MeshCluster, and with Terminate the Secret with the manager's access. */
     async join(mesh: Mesh, drainSeconds: number, interception: "Terminate" | "Tunnel" = "Terminate"): Promise<void> {
+      firstDrainSeconds = drainSeconds;
       const metadata = { namespace: mesh.appNamespace, name };
       const object = { apiVersion: "ctrlmesh.kruise.io/v1alpha1", kind: "MeshCluster", metadata };
       const spec = { servers: [server.server], interception, drainSeconds };

@@ -6,7 +6,8 @@ import type { Kube } from "./kube.ts";
 import type { MeshPod } from "./mesh.ts";
 import { createProbe } from "./probe.ts";
 
-const EVERY_MS = 25;
+/** Between two writes of a writer, over all its namespaces: more would fill the cores, and then nobody writes more often. */
+const EVERY_MS = 8;
 
 export interface NamespaceWriter {
   /** The status of the last answer in each namespace, or why there is none. */
@@ -49,7 +50,7 @@ export async function startNamespaceWriter(
   const loops = namespaces.map(async (namespace) => {
     while (isOn) {
       last[namespace] = await write(namespace);
-      await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, EVERY_MS * namespaces.length));
     }
   });
   return {

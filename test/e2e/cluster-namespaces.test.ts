@@ -20,7 +20,7 @@ import { kubectl } from "../support/kubectl.ts";
 import { type Mesh, type MeshPod, startMesh } from "../support/mesh.ts";
 import { type NamespaceWriter, startNamespaceWriter, writesIn } from "../support/namespace-writer.ts";
 import { createProbe } from "../support/probe.ts";
-import { describeWithKube, itWithProgram } from "../support/requirements.ts";
+import { describeWithKube, itNightly, itWithProgram } from "../support/requirements.ts";
 
 const NAMESPACE = "foo-system";
 const SUBSETS = { "foo-0": "", "foo-1": "", "canary-0": "v2" };
@@ -326,7 +326,8 @@ describeWithKube("the namespaces of another cluster", () => {
     await probe.close();
   });
 
-  it("have one writer when their owner is removed by force and its processes still reach the cluster", async () => {
+  // clusters.test.ts shows the same of whole clusters, whose owners the manager removes in the same way.
+  itNightly("have one writer when their owner is removed by force and its processes still reach the cluster", async () => {
     const sinceMs = Date.now();
     await podOf("canary-0").deleteObject();
     await divide({ clusters: ["none"] });

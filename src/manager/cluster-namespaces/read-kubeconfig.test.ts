@@ -9,6 +9,9 @@ const leaf = issueServerCertificate(ca, { dnsNames: ["manager"], now });
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const SERVERS = ["eu.example:6443/prefix"];
 const TOKEN = "a-secret-token";
+const NO_YAML = "it must be one YAML document, without syntax errors, keys that stand twice and aliases";
+const NO_KUBECONFIG = "it is no kubeconfig";
+const NO_CONTEXT = "current-context: must be set";
 
 const kubeconfig = (cluster: object = {}, user: object = { token: TOKEN }, more: object = {}) =>
   stringify({
@@ -89,6 +92,12 @@ describe("a hostile kubeconfig is refused if it", () => {
       "user: client-certificate-data",
     ],
     [
+      "has the key of another certificate",
+      {},
+      { "client-certificate-data": base64(leaf.certPem), "client-key-data": base64(ca.keyPem) },
+      "user.client-key-data: must be the key of the first certificate in client-certificate-data",
+    ],
+    [
       "has a CA that is none",
       { "certificate-authority-data": base64("no PEM") },
       undefined,
@@ -100,22 +109,29 @@ describe("a hostile kubeconfig is refused if it", () => {
     expect(problem(kubeconfig(cluster, user))).toContain(field);
   });
 
-  it.each<[string, string]>([
-    ["is too long", `${kubeconfig()}#${"x".repeat(MAX_KUBECONFIG_BYTES)}`],
-    ["is no YAML", "{"],
-    ["is empty", ""],
-    ["is a text", "kubeconfig"],
-    ["nests thousands of lists", "[".repeat(30_000)],
-    ["multiplies by aliases", `a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n${kubeconfig()}`],
-    ["has a field twice", `${kubeconfig()}current-context: y\n`],
-    ["names no context", kubeconfig({}, undefined, { "current-context": "other" })],
-    ["has no lists", kubeconfig({}, undefined, { clusters: "c", users: 5 })],
+  it.each<[string, string, string]>([
+    ["is too long", `${kubeconfig()}#${"x".repeat(MAX_KUBECONFIG_BYTES)}`, "it is longer than"],
+    ["is no YAML", "{", NO_YAML],
+    ["is cut in the middle", kubeconfig().slice(0, -1).concat("\nusers: ["), NO_YAML],
+    ["is indented with tabs", kubeconfig().replaceAll("  ", "\t"), NO_YAML],
+    ["is two documents", `${kubeconfig()}---\n${kubeconfig()}`, NO_YAML],
+    ["has a field twice", `${kubeconfig()}current-context: y\n`, NO_YAML],
+    ["nests thousands of lists", "[".repeat(30_000), "keep one cluster, one user and one context"],
+    ["multiplies by aliases", `a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n${kubeconfig()}`, NO_YAML],
+    ["is empty", "", NO_KUBECONFIG],
+    ["is a text", "kubeconfig", NO_KUBECONFIG],
+    ["is in base64 twice", base64(kubeconfig()), NO_KUBECONFIG],
+    ["has no current context", kubeconfig({}, undefined, { "current-context": undefined }), NO_CONTEXT],
+    ["has an empty current context", kubeconfig({}, undefined, { "current-context": "" }), NO_CONTEXT],
+    ["names no context", kubeconfig({}, undefined, { "current-context": "other" }), "contexts: has no item that current-context"],
+    ["has no lists", kubeconfig({}, undefined, { clusters: "c", users: 5 }), "clusters: has no item that the current context"],
     [
       "names its cluster by a prototype",
       kubeconfig({}, undefined, { contexts: [{ name: "x", context: { cluster: "__proto__", user: "u" } }] }),
+      "clusters: has no item that the current context",
     ],
-  ])("%s", (_, text) => {
-    expect(problem(text)).not.toBe("");
+  ])("%s", (_, text, words) => {
+    expect(problem(text)).toContain(words);
   });
 
   it("and the problem shows nothing of its text", () => {

@@ -1,12 +1,12 @@
 // A kubeconfig that a tenant wrote, for a client of the manager. Pure. Invariants: it can name nothing but one of the MeshCluster's
 // own servers and credentials that are in its text; a problem names the field and shows nothing of the text.
-import { createPrivateKey } from "node:crypto";
-import { parse } from "yaml";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { clusterServerSchema, serverPathOf } from "../../api/mesh-cluster.ts";
 import { fieldAt, fieldsOf, isObject, itemsOf } from "../../api/rule.ts";
-import { MeshError } from "../../base/errors.ts";
+import { isMeshError, MeshError } from "../../base/errors.ts";
 import { readCertificates } from "../../base/pem.ts";
 import type { KubeConnection } from "../../kube/client/connection.ts";
+import { readPlainYaml } from "./plain-yaml.ts";
 
 /** A kubeconfig with certificates has a few KB. */
 export const MAX_KUBECONFIG_BYTES = 64 * 1024;
@@ -48,7 +48,7 @@ export function readTenantKubeconfig(text: string, servers: readonly string[]): 
   try {
     return { ok: true, connection: connectionIn(text, servers) };
   } catch (error) {
-    return { ok: false, problem: error instanceof Refusal ? error.message : "it cannot be used" };
+    return { ok: false, problem: isMeshError(error, "KUBECONFIG_INVALID") ? error.message : "it cannot be used" };
   }
 }
 
@@ -61,8 +61,10 @@ class Refusal extends MeshError {
 
 function connectionIn(text: string, servers: readonly string[]): TenantConnection {
   if (Buffer.byteLength(text) > MAX_KUBECONFIG_BYTES) throw new Refusal(`it is longer than ${MAX_KUBECONFIG_BYTES} bytes`);
-  const config = parsed(text);
-  const current = fieldAt(config, "current-context");
+  const config = readPlainYaml(text);
+  if (!isObject(config)) throw new Refusal("it is no kubeconfig; `data` of a Secret has it in base64 once");
+  const current = textAt(config, "", "current-context");
+  if (current === undefined) throw new Refusal("current-context: must be set, to the name of an item of contexts");
   const context = named(config, "contexts", "context", current, "current-context");
   const cluster = named(config, "clusters", "cluster", fieldAt(context, "cluster"), "the current context's cluster");
   const user = named(config, "users", "user", fieldAt(context, "user"), "the current context's user");
@@ -93,16 +95,16 @@ function credentialsOf(user: object): Pick<TenantConnection, "token" | "clientCe
   if ((clientCert === undefined) !== (clientKey === undefined)) {
     throw new Refusal("user: client-certificate-data and client-key-data need each other");
   }
+  if (clientCert !== undefined && clientKey !== undefined && !isKeyOf(clientKey, clientCert)) {
+    throw new Refusal("user.client-key-data: must be the key of the first certificate in client-certificate-data");
+  }
   if (token === "" && clientCert === undefined) throw new Refusal("user: has neither token nor client-certificate-data");
   return { token: () => token, clientCert, clientKey };
 }
 
-function parsed(text: string): unknown {
-  try {
-    return parse(text, { maxAliasCount: 0, logLevel: "silent" });
-  } catch {
-    throw new Refusal("it must be valid YAML without aliases");
-  }
+/** Such a pair makes each connection fail, and the error names no field. */
+function isKeyOf(keyPem: string, certificatesPem: string): boolean {
+  return new X509Certificate(certificatesPem).checkPrivateKey(createPrivateKey(keyPem));
 }
 
 /** The content of the item with this name. */
@@ -127,7 +129,7 @@ function checkFields(where: string, content: object, allowed: readonly string[])
 /** Undefined if the field is missing or empty. */
 function textAt(content: object, where: string, field: string): string | undefined {
   const value = fieldAt(content, field) ?? "";
-  if (typeof value !== "string") throw new Refusal(`${where}.${field}: must be a text`);
+  if (typeof value !== "string") throw new Refusal(`${where === "" ? "" : `${where}.`}${field}: must be a text`);
   return value === "" ? undefined : value;
 }
 

@@ -16,6 +16,7 @@ import { createClientCa } from "./server/client-ca.ts";
 import { createRoutes } from "./server/webhook.ts";
 import { createWebhookServer, type WebhookServer, type WebhookServerOptions } from "./server/webhook-server.ts";
 import { checkedNamespaces, createMoveCounter, createMoveLimit } from "./validate/edit-moves.ts";
+import { checkedMeshClusters } from "./validate/mesh-clusters.ts";
 import { checkedPolicies, checkedSources, createValidateWebhook } from "./validate/validate-webhook.ts";
 
 interface WebhooksOptions
@@ -36,7 +37,7 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
   const { client, informers, sources, apps, compile, warnsOfMoves, clock, log, facts, clientCaFile: file = "" } = options;
   const limit = createReadLimit(clock);
   const settings = () => (facts.known === undefined ? undefined : options.settings(facts.known));
-  const policies = checkedPolicies(POLICY_KINDS);
+  const others = [checkedMeshClusters, ...checkedPolicies(POLICY_KINDS)];
   const namespaces = informers.store(metadataOnly(NAMESPACES));
   const moveLimit = createMoveLimit();
   const countMoves = createMoveCounter({
@@ -57,10 +58,10 @@ export function addWebhooks(options: WebhooksOptions): WebhookServer {
       awaitApp: createAppWait({ apps, clock }),
       admit: createAdmitWebhook(inject),
       asked: createAskedProxyWebhook({ apps, sources }),
-      validateEarly: createValidateWebhook([...checkedSources({ sources, apps: NO_APPS }), ...policies]),
+      validateEarly: createValidateWebhook([...checkedSources({ sources, apps: NO_APPS }), ...others]),
       validate: createValidateWebhook([
         ...checkedSources({ sources, apps, countMoves: warnsOfMoves || provesCallers ? countMoves : undefined }),
-        ...policies,
+        ...others,
         ...(warnsOfMoves ? [checkedNamespaces({ apps, compile, limit: moveLimit, clock })] : []),
       ]),
     }),

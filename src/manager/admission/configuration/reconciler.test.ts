@@ -69,7 +69,7 @@ describe("the webhook configurations", () => {
 
   it("send apps and policies to the validation", () => {
     const checked = validating()?.webhooks?.[0]?.rules?.flatMap(({ resources }) => resources ?? []);
-    expect(checked).toEqual(["virtualapps", "trafficpolicies", "circuitbreakers", "faultinjections"]);
+    expect(checked).toEqual(["virtualapps", "meshclusters", "trafficpolicies", "circuitbreakers", "faultinjections"]);
   });
 
   it("follow the apps: one is added, one is removed, one is in deletion", async () => {

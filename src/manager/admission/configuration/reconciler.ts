@@ -14,6 +14,7 @@ import type { Reconciler } from "../../../runtime/reconciler.ts";
 import type { Store } from "../../../runtime/store.ts";
 import type { ControllerBase, ManagerContext } from "../../context/manager-context.ts";
 import { POLICY_KINDS } from "../../policies/add.ts";
+import { checkedMeshClusters } from "../validate/mesh-clusters.ts";
 import {
   injectionConfiguration,
   MUTATING_NAME,
@@ -41,7 +42,7 @@ const TOO_LARGE =
 
 export function createWebhookConfigurationReconciler(options: WebhookConfigurationOptions): Reconciler {
   const { client, informers, sources, apps, target, identity, size, clock, log } = options;
-  const kinds = [...sources, ...POLICY_KINDS];
+  const kinds = [...sources, checkedMeshClusters, ...POLICY_KINDS];
   const mutating = informers.store(MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_SELECTOR);
   const validating = informers.store(VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_SELECTOR);
   let writes: readonly number[] = [];

@@ -23,6 +23,79 @@ it.each([
   expect(serverPathOf(url)).toBe("gw:443/a/b");
 });
 
+describe("a server", () => {
+  it.each([
+    "https://eu.example",
+    "https://EU.example:6443/",
+    "https://eu_1.example.",
+    "https://10.0.0.5:6443",
+    "https://[fd00::5]:6443",
+    "https://xn--e1afmkfd.example",
+    "https://gw/k8s/clusters/c-1",
+  ])("may be %s", (url) => {
+    expect(problems({ servers: [url] })).toEqual([]);
+  });
+
+  it.each([
+    ["https://*.example.com", "its host is one name in ASCII"],
+    ["https://\u0435u.example", "its host is one name in ASCII"],
+    ["https://eu%2eexample", "its host is one name in ASCII"],
+    ["http://eu.example", "must be a URL as in a kubeconfig"],
+    ["https://eu.example:0", "has no valid host and port"],
+    ["https://eu.example:99999", "has no valid host and port"],
+    ["https://eu..example", "has no valid host and port"],
+    ["https://-eu.example", "has no valid host and port"],
+    ["https://eu-.example", "has no valid host and port"],
+    [`https://${"a".repeat(64)}.example`, "has no valid host and port"],
+  ])("may not be %s", (url, words) => {
+    expect(problems({ servers: [url] })).toEqual([expect.stringMatching(/^spec\.servers\[0\]: /)]);
+    expect(problems({ servers: [url] }).join()).toContain(words);
+  });
+
+  it("may not stand alone instead of the list, and one message says so", () => {
+    expect(problems({ servers: "https://eu.example" })).toEqual([
+      'spec.servers: "https://eu.example": must be a list, not a string',
+    ]);
+  });
+});
+
+describe("clusterID", () => {
+  it.each(["eu-1", "EU_1", "5f3c7a2e-1111-4222-8333-444455556666", "a/b:c"])("may be %s", (clusterID) => {
+    expect(problems({ clusterID })).toEqual([]);
+  });
+
+  it.each(["", " ", " eu", "eu\n", "e u", "\u0435u", "\u202eeu", "\u0000", "x".repeat(254)])("may not be %j", (clusterID) => {
+    expect(problems({ clusterID }).join()).toMatch(/^spec\.clusterID: .*must (have at most 253|be in ASCII, without spaces)/);
+  });
+});
+
+describe("discoveredBy", () => {
+  const GROUP = "multicluster.x-k8s.io";
+  it.each([
+    { resource: "secrets", name: "eu" },
+    { apiGroup: "", resource: "configmaps", name: "eu" },
+    { apiGroup: GROUP, resource: "clusterprofiles", name: "eu" },
+    { apiGroup: "example.com", resource: "secret", name: "system:EU_1" },
+  ])("may name %j", (object) => {
+    expect(problems({ discoveredBy: [object] })).toEqual([]);
+  });
+
+  // Such an object does not exist, so nothing would be hidden.
+  it.each([
+    [{ resource: "secret", name: "eu" }, 'resource: "secret": is no resource of the core group; did you mean "secrets"?'],
+    [
+      { resource: "clusterprofiles", name: "eu" },
+      'resource: "clusterprofiles": is no resource of the core group: write its group',
+    ],
+    [{ apiGroup: "v1", resource: "secrets", name: "eu" }, 'apiGroup: "v1": must be an API group without a version'],
+    [{ apiGroup: "core", resource: "secrets", name: "eu" }, 'apiGroup: "core": must be empty for the core group'],
+    [{ resource: "secrets", name: "*" }, 'name: "*": names one object: * is no wildcard'],
+    [{ resource: "secrets", name: "eu-*" }, 'name: "eu-*": names one object: * is no wildcard'],
+  ])("may not name %j", (object, words) => {
+    expect(problems({ discoveredBy: [object] })).toEqual([expect.stringContaining(`spec.discoveredBy[0].${words}`)]);
+  });
+});
+
 describe("interception: Terminate", () => {
   it("needs the Secret's name, and may have a CA and a name in the certificate", () => {
     const terminate = { kubeconfigSecret: "eu-namespaces", certificateAuthorityData: CA, tlsServerName: "kubernetes.default" };

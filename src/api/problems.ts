@@ -27,7 +27,7 @@ export function validate<T extends z.ZodType>(schema: T, input: unknown): Valida
   let suggestions = 0;
   const suggest: Suggest = (word, known) => (suggestions++ < MAX_SUGGESTIONS ? didYouMean(word, known) : "");
   const result = schema.safeParse(input, { error: (issue) => messageOf(issue, suggest), reportInput: true });
-  const issues = result.error?.issues ?? [];
+  const issues = withoutLengths(result.error?.issues ?? []);
   const rules = issues.some(isOverlong) ? [] : broken(schema, input, []);
   // `take` stops the rules at the bound, since they run lazily.
   const found = [...Iterator.from(issues).flatMap(problemsOf).take(MAX_PROBLEMS), ...Iterator.from(rules).take(MAX_PROBLEMS)];
@@ -51,6 +51,12 @@ const MAX_SHOWN = 120;
 
 function shorten(text: string): string {
   return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}..."`;
+}
+
+/** The length of a value of a wrong type says nothing: a text instead of a list would have too many characters. */
+function withoutLengths(issues: readonly z.core.$ZodIssue[]): readonly z.core.$ZodIssue[] {
+  const wrong = new Set(issues.flatMap(({ code, path }) => (code === "invalid_type" ? [formatPath(path)] : [])));
+  return issues.filter(({ code, path }) => !(code === "too_big" || code === "too_small") || !wrong.has(formatPath(path)));
 }
 
 /** Rules compare the items of lists with each other, which takes minutes beyond the bounds of the schema. */

@@ -236,13 +236,19 @@ describe("the MeshClusters of a namespace", () => {
   });
 
   it("name objects in characters of one byte each, since a route has a bound in bytes", () => {
+    const RBAC = "rbac.authorization.k8s.io";
     const reasonOf = (object: object) =>
       acceptClusters([
-        meshCluster("eu", { servers: ["https://eu.example"], discoveredBy: [{ resource: "clusterroles", ...object }] }),
+        meshCluster("eu", {
+          servers: ["https://eu.example"],
+          discoveredBy: [{ resource: "clusterroles", apiGroup: RBAC, ...object }],
+        }),
       ]).refused.get("eu")?.reason;
-    const groups = ["rbac.authorization.k8s.io", '"', "é"].map((apiGroup) => reasonOf({ apiGroup, name: "eu" }));
+    const groups = [RBAC, '"', "é"].map((apiGroup) => reasonOf({ apiGroup, name: "eu" }));
     expect(groups).toEqual([undefined, "Invalid", "Invalid"]);
-    const names = ["eu-1.example", "system:eu_1", "*", "é", "\u0001", '"', "\\", "a/b", "a b"].map((name) => reasonOf({ name }));
+    const names = ["eu-1.example", "system:eu_1", "$(a)", "é", "\u0001", '"', "\\", "a/b", "a b"].map((name) =>
+      reasonOf({ name }),
+    );
     expect(names).toEqual([...Array.from({ length: 3 }), ...Array.from({ length: 6 }, () => "Invalid")]);
   });
 

@@ -203,6 +203,27 @@ describe("a hostile profile", () => {
     expect(made(profileOf("eu", { ...at("https://eu.example"), properties })).spec).not.toHaveProperty("clusterID");
   });
 
+  it.each(["x".repeat(300), " ", "id 1", "\u0435u", "id\n"])(
+    "with the identity %j is made without it, and a notice says what that means",
+    (value) => {
+      const profile = profileOf("eu", {
+        ...at("https://eu.example"),
+        properties: [{ name: "clusterset.k8s.io/cluster-id", value }],
+      });
+      const { created, notices } = plan([profile]);
+      expect(created.map(({ object }) => object.spec)).toEqual([expect.not.objectContaining({ clusterID: expect.anything() })]);
+      expect(notices).toMatchObject([
+        { reason: "IdentityNotUsable", message: expect.stringMatching(/^status\.properties: the identity of the cluster must/) },
+      ]);
+    },
+  );
+
+  it("with a server that is no text says so in plain words", () => {
+    expect(plan([profileOf("eu", at(5))]).notices).toMatchObject([
+      { message: expect.stringMatching(/^status\.accessProviders\[0\]\.cluster\.server must be a string, not a number: /) },
+    ]);
+  });
+
   it.each([null, 5, "x", [], { accessProviders: "x", properties: 5 }, { accessProviders: [null, 5, [], { cluster: null }] }])(
     "with the status %j does not make the others wait",
     (status) => {

@@ -1,7 +1,8 @@
 // What a MeshCluster gets from a ClusterProfile. Pure. Invariant: a profile that cannot be used as a whole gives no spec, so its
 // MeshCluster stays as it is: fewer servers would open the cluster to every pod.
 import { type ClusterProfile, identityOfProfile, type ProfileServer, serversOfProfile } from "../../api/cluster-profile.ts";
-import { clusterServerSchema, MAX_SERVERS, serverOf } from "../../api/mesh-cluster.ts";
+import { clusterIDSchema, clusterServerSchema, MAX_SERVERS, serverOf } from "../../api/mesh-cluster.ts";
+import { type Problem, validate } from "../../api/problems.ts";
 import { remember } from "../../base/remember.ts";
 
 export interface ProfileSpec {
@@ -14,7 +15,10 @@ export interface ProfileReading {
   readonly spec?: ProfileSpec | undefined;
   /** What is wrong, for an Event. The reason is one word. */
   readonly problem?:
-    | { readonly reason: "NoServers" | "ServerNotUsable" | "TooManyServers" | "LabelsTooLong"; readonly message: string }
+    | {
+        readonly reason: "NoServers" | "ServerNotUsable" | "TooManyServers" | "LabelsTooLong" | "IdentityNotUsable";
+        readonly message: string;
+      }
     | undefined;
 }
 
@@ -22,8 +26,6 @@ export interface ProfileReading {
 export const MAX_LABEL_CHARS = 16_384;
 /** A status has room for tens of thousands of servers, and checking each of them would stop the manager for a part of a second. */
 const MAX_CHECKED = 64;
-/** Of clusterID in a MeshCluster. */
-const MAX_ID_CHARS = 253;
 const SHOWN_FIELDS = 3;
 
 /** Each object is read once: a namespace may have hundreds, and a change of one looks at all. */
@@ -38,18 +40,31 @@ export const readProfile = remember((profile: ClusterProfile): ProfileReading =>
   const byServer = new Map<string, string>();
   const refused: (ProfileServer & { readonly why: string })[] = [];
   for (const server of named) {
-    const checked = clusterServerSchema.safeParse(server.value);
-    const host = checked.success ? serverOf(checked.data) : undefined;
-    if (host === undefined) refused.push({ ...server, why: checked.error?.issues[0]?.message ?? "has no valid host and port" });
-    else if (!byServer.has(host)) byServer.set(host, checked.data ?? "");
+    const checked = validate(clusterServerSchema, server.value);
+    const host = checked.ok ? serverOf(checked.value) : undefined;
+    if (!checked.ok) refused.push({ ...server, why: messageOf(checked.problems) });
+    else if (host !== undefined && !byServer.has(host)) byServer.set(host, checked.value);
   }
   if (byServer.size > MAX_SERVERS) return { problem: tooManyServers(byServer.size) };
   const problem = problemOf(refused, byServer.size);
   if (byServer.size === 0) return { problem };
-  const clusterID = identityOfProfile(profile);
-  const isIdUsable = clusterID !== undefined && clusterID.length <= MAX_ID_CHARS;
-  return { spec: { servers: [...byServer.values()], ...(isIdUsable && { clusterID }) }, problem };
+  const servers = [...byServer.values()];
+  const identity = identityOfProfile(profile);
+  if (identity === undefined) return { spec: { servers }, problem };
+  const checkedID = validate(clusterIDSchema, identity);
+  if (checkedID.ok) return { spec: { servers, clusterID: checkedID.value }, problem };
+  return { spec: { servers }, problem: problem ?? identityNotUsable(messageOf(checkedID.problems)) };
 });
+
+/** The identity is left out, since the MeshCluster with its servers is what keeps the cluster from other pods. */
+function identityNotUsable(why: string): ProfileReading["problem"] {
+  const message = `status.properties: the identity of the cluster ${why}: without it, nobody notices if another MeshCluster has other servers of this cluster`;
+  return { reason: "IdentityNotUsable", message };
+}
+
+function messageOf([first]: readonly Problem[]): string {
+  return first?.message ?? "is not valid";
+}
 
 /** Each server at its first place. */
 function differentServers(profile: ClusterProfile): ProfileServer[] {

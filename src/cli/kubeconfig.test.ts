@@ -78,11 +78,51 @@ describe("kubeconfig", () => {
     ],
     ["- a\n- list", "the file is no kubeconfig: its content: must be an object, not a list"],
     ["token: {secret", "the file is no valid YAML"],
+    [kubeconfig({ token: "" }), "users.user: it has none of token, tokenFile and exec"],
+    [kubeconfig({ token: null, exec: null }), "users.user: it has none of token, tokenFile and exec"],
+    [kubeconfig({ token: 12345 }), "users.user.token: must be a text of one line, without spaces"],
+    [kubeconfig({ token: "a-secret\n" }), "users.user.token: must be a text of one line, without spaces"],
+    [kubeconfig({ token: "Bearer a-secret" }), "users.user.token: must be a text of one line, without spaces"],
+    [kubeconfig({ token: "t" }, { contexts: [], "current-context": "" }), "the file is no kubeconfig: it has no contexts"],
+    [
+      kubeconfig({ token: "t" }, { clusters: [{ name: "eu", cluster: { server: "https://admin:secret@eu-1.example.com" } }] }),
+      "clusters.cluster.server: must be a URL without a user",
+    ],
   ])("refuses what the proxy cannot serve, naming the field: %#", async (text, why) => {
     const { code, stdout, stderr } = await run(text);
     expect([code, stdout]).toEqual([EXIT.failed, ""]);
     expect(stderr).toContain(why);
     expect(stderr).not.toContain("secret");
+  });
+
+  it("takes fields that are empty for none", async () => {
+    expect((await run(kubeconfig({ token: "t", "client-certificate-data": "", username: null }))).code).toBe(EXIT.ok);
+  });
+
+  it("keeps the extensions of the cluster, in which exec plugins find their settings", async () => {
+    const extensions = [{ name: "client.authentication.k8s.io/exec", extension: { clusterName: "c-1" } }];
+    const { stdout } = await run(
+      kubeconfig({ token: "t" }, { clusters: [{ name: "eu", cluster: { server: SERVERS[0], extensions } }] }),
+    );
+    expect(parse(stdout).clusters[0].cluster.extensions).toEqual(extensions);
+  });
+
+  it("says which settings of the connection the sidecar does not take, and where its own are", async () => {
+    const cluster = { server: SERVERS[0], "proxy-url": "socks5://u:secret@p", "insecure-skip-tls-verify": true };
+    const { stderr } = await run(kubeconfig({ token: "t" }, { clusters: [{ name: "eu", cluster }] }));
+    expect(stderr).toContain(
+      "left out: clusters.cluster.proxy-url, clusters.cluster.insecure-skip-tls-verify: the sidecar connects directly, and checks the certificate by spec.terminate of the MeshCluster",
+    );
+    expect(stderr).not.toContain("secret");
+    const usual = {
+      server: SERVERS[0],
+      "certificate-authority-data": "UEVN",
+      "proxy-url": "",
+      "insecure-skip-tls-verify": false,
+    };
+    expect((await run(kubeconfig({ token: "t" }, { clusters: [{ name: "eu", cluster: usual }] }))).stderr).not.toContain(
+      "left out",
+    );
   });
 
   it("refuses a cluster of which whole clusters are divided, one that is not there, and a line without a file", async () => {

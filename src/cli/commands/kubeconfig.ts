@@ -28,9 +28,13 @@ export const KUBECONFIG: Command = {
     if (interception !== "Terminate")
       throw failure(`meshcluster ${name} has interception ${interception}: its kubeconfigs stay as they are`);
     const text = await readFile(file);
-    const derived = deriveKubeconfig(text, { cluster: name, servers, context: flags.text("file-context") });
-    const lines = stringify(derived, { lineWidth: 0 }).trimEnd().split("\n");
-    output.data("Kubeconfig", { kubeconfig: derived }, lines);
+    const { kubeconfig, leftOut } = deriveKubeconfig(text, { cluster: name, servers, context: flags.text("file-context") });
+    const lines = stringify(kubeconfig, { lineWidth: 0 }).trimEnd().split("\n");
+    output.data("Kubeconfig", { kubeconfig }, lines);
+    if (leftOut.length > 0)
+      output.hint(
+        `left out: ${leftOut.join(", ")}: the sidecar connects directly, and checks the certificate by spec.terminate of the MeshCluster`,
+      );
     output.hint(
       "it works in the operator's pod only. To give it to the operator, put it into a new Secret: others may use the old one",
     );

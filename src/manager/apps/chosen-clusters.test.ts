@@ -43,3 +43,19 @@ it("does not count a slice that is being deleted", () => {
   const { metadata } = slice("a", []);
   expect(read(slice("a", ["eu-1"], { metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } }))).toEqual({});
 });
+
+// The CRD of another program may allow them.
+it.each([
+  undefined,
+  null,
+  "eu-1",
+  5,
+  {},
+  [null],
+  ["eu-1"],
+  [{}],
+  [{ clusterProfileRef: null }],
+  [{ clusterProfileRef: { name: 5 } }],
+])("takes decisions of a wrong form for none, and reads the other slices: %j", (decisions) => {
+  expect(read(slice("a", [], { decisions }), slice("a", ["eu-1"]))).toEqual({ a: ["eu-1"] });
+});

@@ -2,6 +2,7 @@
 // not read. Otherwise an app could follow its own owners.
 import { SLICE_APP_LABEL } from "../../api/ownership-slice.ts";
 import { DECISION_KEY_LABEL, type PlacementDecision, SCHEDULER_NAME } from "../../api/placement-decision.ts";
+import { fieldAt, fieldsOf, itemsOf } from "../../api/rule.ts";
 
 /** By decision key: the names of the clusters. Without a key there is no such decision; an empty one names no cluster. */
 export type ChosenClusters = ReadonlyMap<string, ReadonlySet<string>>;
@@ -20,10 +21,10 @@ export function chosenClusters(objects: readonly PlacementDecision[]): ChosenClu
     if (key === undefined || isOwn || metadata.deletionTimestamp !== undefined) continue;
     const names = chosen.get(key) ?? new Set();
     chosen.set(key, names);
-    for (const { clusterProfileRef } of decisions ?? []) {
-      const { name, namespace = metadata.namespace } = clusterProfileRef ?? {};
+    for (const decision of itemsOf(decisions)) {
+      const { name, namespace = metadata.namespace } = fieldsOf(fieldAt(decision, "clusterProfileRef"));
       // A profile of another namespace has no MeshCluster here.
-      if (name !== undefined && namespace === metadata.namespace) names.add(name);
+      if (typeof name === "string" && namespace === metadata.namespace) names.add(name);
     }
   }
   return chosen;

@@ -1,4 +1,5 @@
 // Whether the manager knows the namespaces of a cluster, and why not, in words for the status. Pure.
+import { isStatus } from "../../kube/status.ts";
 import type { NamespaceWatch } from "./namespace-watch.ts";
 import { isRefusal, MAX_NAMESPACES } from "./remote-namespaces.ts";
 
@@ -29,7 +30,10 @@ export function watchState({ store, trouble, server }: NamespaceWatch): Namespac
     if (trouble.code === "TOO_MANY_NAMESPACES")
       return { reason: "TooMany", message: `the cluster has more than ${MAX_NAMESPACES} namespaces` };
     if (isRefusal(trouble)) {
-      const advice = "the kubeconfig's user needs list and watch on namespaces";
+      const isUnknown = isStatus(trouble, "Unauthorized");
+      const advice = isUnknown
+        ? "it does not accept the token or client certificate of the kubeconfig"
+        : "the kubeconfig's user needs list and watch on namespaces";
       return { reason: "Forbidden", message: `${new URL(server).host} refuses the manager (${message}): ${advice}` };
     }
     return { reason: "Unreachable", message: `${new URL(server).host} does not serve the manager: ${message}` };

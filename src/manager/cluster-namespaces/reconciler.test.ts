@@ -219,6 +219,17 @@ describe("a Secret", () => {
 describe("a cluster that does not serve its namespaces", () => {
   const refusal = new StatusError("Forbidden", `no: ${TOKEN}`);
 
+  it("that does not accept the credentials is told from one that does not allow the list", async () => {
+    const { remote, putSecret, run, state } = setup();
+    remote.failure = new StatusError("Unauthorized", "no");
+    putSecret({ kubeconfig: kubeconfig() });
+    await run();
+    expect(state()).toEqual({
+      reason: "Forbidden",
+      message: "eu.example refuses the manager (HTTP 401): it does not accept the token or client certificate of the kubeconfig",
+    });
+  });
+
   it("says so at once before the first list, and shows neither the token nor words of the server", async () => {
     const { remote, putSecret, run, state, states, lines } = setup();
     remote.failure = refusal;

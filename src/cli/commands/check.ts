@@ -6,6 +6,7 @@ import { APPS, LEFT_ON, SIDECARS } from "../checks/app-checks.ts";
 import { CERTIFICATES } from "../checks/certificate-checks.ts";
 import { type Check, type Checked, type Finding, type Look, runChecks, SEVERITIES, type Severity } from "../checks/check.ts";
 import { CLUSTERS } from "../checks/cluster-checks.ts";
+import { CLUSTER_RULES } from "../checks/cluster-rule-checks.ts";
 import { KINDS_SERVED, LEADER, REPLICAS } from "../checks/manager-checks.ts";
 import { BREAKERS, FAULTS, POLICIES } from "../checks/policy-checks.ts";
 import { OTHER_MESH, RIGHTS, SERVER_VERSION } from "../checks/pre-checks.ts";
@@ -27,6 +28,7 @@ const RUNNING: readonly Check[] = [
   APPS,
   SLICES,
   CLUSTERS,
+  CLUSTER_RULES,
   LEFT_ON,
   POLICIES,
   BREAKERS,

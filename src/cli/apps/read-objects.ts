@@ -2,6 +2,7 @@
 import { type DocumentOptions, type ParseOptions, parseAllDocuments, type SchemaOptions, type Tags, type YAMLError } from "yaml";
 import { z } from "zod";
 import { KRUISE_GROUP, KUSIONSTACK_GROUP } from "../../api/kind.ts";
+import { dnsLabelSchema } from "../../api/names.ts";
 import { formatProblem, validate } from "../../api/problems.ts";
 import { errorMessage } from "../../base/errors.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -18,7 +19,7 @@ export interface FileObject {
 const NAMESPACE = z.object({
   apiVersion: z.literal("v1"),
   kind: z.literal("Namespace"),
-  metadata: z.object({ name: z.string(), labels: z.record(z.string(), z.string()).optional() }),
+  metadata: z.object({ name: dnsLabelSchema, labels: z.record(z.string(), z.string()).optional() }),
 });
 
 interface ReadFile {
@@ -92,10 +93,14 @@ export function readNamespaces(file: string, text: string): readonly KubeObject[
   const [first] = problems;
   if (first !== undefined) throw failure(`${file}: ${first.object}: ${first.problem}`);
   if (objects.length === 0) throw failure(`${file}: it has no Namespace`);
+  const names = new Set<string>();
   return objects.map((object) => {
     const checked = validate(NAMESPACE, object);
     const [problem] = checked.ok ? [] : checked.problems;
     if (problem !== undefined) throw failure(`${file}: ${titleOf(object)}: ${formatProblem(problem)}`);
+    const { name } = (object as KubeObject).metadata;
+    if (names.has(name ?? "")) throw failure(`${file}: ${titleOf(object)}: it is in the file twice`);
+    names.add(name ?? "");
     return object as KubeObject;
   });
 }

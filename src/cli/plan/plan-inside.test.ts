@@ -50,6 +50,8 @@ async function plan(file: object | undefined, objects: readonly FakeObject[], ..
   cli.files.set("pod.yaml", stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "a" } }));
   cli.files.set("numbers.yaml", stringify(namespace("team-a", { tier: 5 })));
   cli.files.set("empty.yaml", "");
+  cli.files.set("upper.yaml", stringify(namespace("TEAM A")));
+  cli.files.set("twice.yaml", `${stringify(namespace("team-a"))}---\n${stringify(namespace("team-a", { tier: "x" }))}`);
   cli.files.set("teams.yaml", stringify({ apiVersion: "v1", kind: "List", items: TEAMS.map((name) => namespace(name)) }));
   return cli.run("plan", ...(file === undefined ? [] : ["-f", "edit.yaml"]), ...flags);
 }
@@ -193,6 +195,8 @@ it.each([
   ["ap-1=eu.yaml", EXIT.failed, "the namespaces of MeshCluster ap-1 are divided only with interception: Terminate"],
   ["eu-1=pod.yaml", EXIT.failed, 'pod.yaml: Pod a: kind: "Pod": '],
   ["eu-1=numbers.yaml", EXIT.failed, "numbers.yaml: Namespace team-a: metadata.labels.tier: 5: must be a string"],
+  ["eu-1=twice.yaml", EXIT.failed, "twice.yaml: Namespace team-a: it is in the file twice"],
+  ["eu-1=upper.yaml", EXIT.failed, 'upper.yaml: Namespace TEAM A: metadata.name: "TEAM A": must be a DNS label'],
   ["eu-1=empty.yaml", EXIT.failed, "empty.yaml: it has no Namespace"],
   ["eu-1=gone.yaml", EXIT.failed, "gone.yaml"],
 ])("--inside %s is refused in plain words", async (flag, code, message) => {

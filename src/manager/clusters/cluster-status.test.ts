@@ -69,7 +69,11 @@ describe("the status of a MeshCluster", () => {
 
   it("says that the mesh does not limit connections to a cluster, once each pod finds only what its subset owns", () => {
     const wait: ClusterWait = { podName: "p", subset: "", cause: "holds", clusters: ["eu"] };
-    const open = (waits: readonly ClusterWait[]): AppOfCluster => ({ ...app(waits), route: { ...app([]).route, isOpen: true } });
+    const objects = [{ group: "", resource: "secrets", name: "eu" }];
+    const open = (waits: readonly ClusterWait[]): AppOfCluster => ({
+      ...app(waits),
+      route: { ...app([]).route, isOpen: true, objects },
+    });
     const { conditions = [] } = clusterStatus({ object, refused: undefined, unplanned: NONE, apps: [open([])], now });
     expect(conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
       "Ready True NotIntercepted",
@@ -79,6 +83,17 @@ describe("the status of a MeshCluster", () => {
       "Reachable Unknown NotIntercepted",
     ]);
     expect(reasons([open([wait])])).toMatchObject({ Ready: "PodsNotEnforcing" });
+  });
+
+  it("does not take a cluster for ready that the mesh neither hides nor limits", () => {
+    const open: AppOfCluster = { ...app([]), route: { ...app([]).route, isOpen: true } };
+    const { conditions = [] } = clusterStatus({ object, refused: undefined, unplanned: NONE, apps: [open], now });
+    expect(conditions[0]).toMatchObject({
+      type: "Ready",
+      status: "Unknown",
+      reason: "NotIntercepted",
+      message: "interception is None and discoveredBy is empty: every pod finds and reaches the cluster",
+    });
   });
 
   it("names the owner, the pods that are waited for, and what to do", () => {

@@ -113,7 +113,7 @@ export function clusterStatus({
   // Before the manager has seen all of them, the others say nothing of the first that ends.
   const keptCredentials = credentials.status === "False" ? undefined : kept.CredentialsValid;
   const expiry = keptCredentials === undefined ? earliestExpiry(ends) : object.status?.earliestExpiry;
-  const settled: Verdict = enforced.reason === "NotIntercepted" ? { ...enforced, status: "True" } : enforced;
+  const settled: Verdict = enforced.reason === "NotIntercepted" && isHidden(apps) ? { ...enforced, status: "True" } : enforced;
   const ready = [identified, listed, enforced].find((verdict) => verdict?.status === "False") ?? settled;
   const previous = object.status?.conditions ?? [];
   const conditions = Object.entries({
@@ -207,14 +207,20 @@ function enforcedVerdict(apps: readonly AppOfCluster[]): Verdict {
     return { status: "False", reason: isMoving ? "Moving" : "PodsNotEnforcing", message };
   }
   if (apps.some(({ route }) => route.isOpen)) {
-    const message =
-      "interception is None: only pods of the owner find the cluster, but the mesh does not limit connections to it";
+    const message = isHidden(apps)
+      ? "interception is None: only pods of the owner find the cluster, but the mesh does not limit connections to it"
+      : "interception is None and discoveredBy is empty: every pod finds and reaches the cluster";
     return { status: "Unknown", reason: "NotIntercepted", message };
   }
   const what = apps.some(({ route }) => route.upstream !== undefined)
     ? "no pod can write to a namespace of another subset there through its proxy"
     : "no pod of another subset can write to the cluster through its proxy";
   return { status: "True", reason: "OneOwner", message: what + idleText(apps) };
+}
+
+/** Only pods of the owner see the objects by which operators find the cluster. */
+function isHidden(apps: readonly AppOfCluster[]): boolean {
+  return apps.every(({ route: { objects = [] } }) => objects.length > 0);
 }
 
 function waitingText({ owner, isFenced, upstream }: ClusterRoute): string {

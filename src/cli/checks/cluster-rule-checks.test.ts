@@ -21,14 +21,7 @@ const appWith = (...match: readonly object[]) => ({
   ...sampleVirtualApp({ route: { subRules: [{ name: "canary-eu", match }] } }),
   metadata: { name: "abroad", namespace: "ops" },
 });
-const rootWith = (clusterSelector: object) => {
-  const root = sampleShardingRoot();
-  return {
-    ...root,
-    metadata: { ...root.metadata, namespace: "ops", name: "fleet" },
-    spec: { ...root.spec, root: { ...root.spec.root, clusterSelector } },
-  };
-};
+const rootWith = (clusterSelector: object) => sampleShardingRoot({ clusterSelector });
 
 it("finds a name that no MeshCluster of the namespace has, with the nearest one", async () => {
   expect(await findings(appWith({ clusters: ["eu-1", "eu-11", "ap-1"] }), EU, US, ELSEWHERE)).toEqual([

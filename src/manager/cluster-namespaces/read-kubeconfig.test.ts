@@ -124,6 +124,11 @@ describe("a hostile kubeconfig is refused if it", () => {
     ["has no current context", kubeconfig({}, undefined, { "current-context": undefined }), NO_CONTEXT],
     ["has an empty current context", kubeconfig({}, undefined, { "current-context": "" }), NO_CONTEXT],
     ["names no context", kubeconfig({}, undefined, { "current-context": "other" }), "contexts: has no item that current-context"],
+    [
+      "has two users of one name, which kubectl refuses too",
+      kubeconfig({}, undefined, { users: ["a", "b"].map((token) => ({ name: "u", user: { token } })) }),
+      "users: has two items that the current context's user names",
+    ],
     ["has no lists", kubeconfig({}, undefined, { clusters: "c", users: 5 }), "clusters: has no item that the current context"],
     [
       "names its cluster by a prototype",

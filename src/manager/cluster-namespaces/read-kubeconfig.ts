@@ -109,7 +109,10 @@ function isKeyOf(keyPem: string, certificatesPem: string): boolean {
 
 /** The content of the item with this name. */
 function named(config: unknown, list: string, field: string, name: unknown, from: string): object {
-  const item = itemsOf(fieldAt(config, list)).find((each) => typeof name === "string" && fieldAt(each, "name") === name);
+  const [item, second] = itemsOf(fieldAt(config, list)).filter(
+    (each) => typeof name === "string" && fieldAt(each, "name") === name,
+  );
+  if (second !== undefined) throw new Refusal(`${list}: has two items that ${from} names`);
   const content = fieldAt(item, field);
   if (!isObject(content)) throw new Refusal(`${list}: has no item that ${from} names`);
   return content;

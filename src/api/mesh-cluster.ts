@@ -6,13 +6,13 @@ import type { Immutable } from "../base/json.ts";
 import { joinPem, readCertificates } from "../base/pem.ts";
 import { formatAddress } from "../base/settings.ts";
 import { conditionsSchema } from "./conditions.ts";
+import { discoveryObjectSchema } from "./discovery-object.ts";
 import { type Check, listMap, withChecks } from "./extensions.ts";
 import { atomicList, countSchema, int, nonEmptyList, textUpTo } from "./fields.ts";
 import { AGE_COLUMN, conditionColumns, defineKind, KRUISE_GROUP, objectMetaSchema, textColumn } from "./kind.ts";
 import { dnsSubdomainSchema } from "./names.ts";
-import { didYouMean } from "./nearest.ts";
 import { type ValidationResult, validate } from "./problems.ts";
-import { type Finding, fieldsOf, itemsOf, noDuplicates, withRules } from "./rule.ts";
+import { itemsOf, noDuplicates, withRules } from "./rule.ts";
 
 /** Enough for a public name, a private name, and addresses of both. */
 export const MAX_SERVERS = 8;
@@ -46,58 +46,6 @@ function hasServer(url: string): boolean {
 
 /** Two clusters whose identities look alike must not have two identities. */
 export const clusterIDSchema = textUpTo(253).regex(/^[!-~]+$/, { error: "must be in ASCII, without spaces, and not empty" });
-
-/** With OpenShift's names for them. */
-const NAMESPACES: ReadonlySet<string> = new Set(["namespaces", "projects", "projectrequests"]);
-
-/** Kubernetes adds none: new resources get groups of their own. Without namespaces, and those that are not stored. */
-const CORE_RESOURCES = [
-  "configmaps",
-  "endpoints",
-  "events",
-  "limitranges",
-  "nodes",
-  "persistentvolumeclaims",
-  "persistentvolumes",
-  "pods",
-  "podtemplates",
-  "replicationcontrollers",
-  "resourcequotas",
-  "secrets",
-  "serviceaccounts",
-  "services",
-];
-const RESOURCE = /^[a-z][a-z0-9-]*$/;
-
-const discoverySchema = z.strictObject({
-  apiGroup: optional(
-    textUpTo(253)
-      .regex(/^[a-z0-9.-]*$/, { error: 'must be an API group, such as "apps"' })
-      .refine((group) => !/^v[0-9]/.test(group), { error: "must be an API group without a version; the core group is empty" })
-      .refine((group) => group !== "core", { error: "must be empty for the core group" }),
-  )
-    .meta({ default: "" })
-    .describe("API group of the object; empty for the core group."),
-  resource: textUpTo(253)
-    .regex(RESOURCE, { error: 'must be a resource as in RBAC rules, such as "secrets"' })
-    .refine((resource) => !NAMESPACES.has(resource), { error: "namespaces are divided by the rules of the app" })
-    .describe("Resource of the object, in the plural as in RBAC rules."),
-  // Routes have a bound in bytes (MAX_CLAIM_BYTES), so each character is one byte in JSON.
-  name: textUpTo(253)
-    .min(1, "must not be empty")
-    .regex(/^[!#-$&-.0-[\]-~]*$/, { error: "must be in ASCII, without spaces, quotes and the characters / % \\" })
-    .refine((name) => !name.includes("*"), { error: "names one object: * is no wildcard" })
-    .describe("Name of the object."),
-});
-
-/** An object of a resource that does not exist would hide nothing, and nobody would notice. */
-function* coreResource(object: unknown): Iterable<Finding> {
-  const { apiGroup = "", resource } = fieldsOf(object);
-  if (apiGroup !== "" || typeof resource !== "string" || !RESOURCE.test(resource)) return;
-  if (NAMESPACES.has(resource) || CORE_RESOURCES.includes(resource)) return;
-  const advice = didYouMean(resource, CORE_RESOURCES) || ": write its group into apiGroup";
-  yield { path: ["resource"], value: resource, message: `is no resource of the core group${advice}` };
-}
 
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
@@ -153,7 +101,7 @@ const plainSpecSchema = z.strictObject({
   terminate: optional(terminateSchema).describe(
     `How the proxies connect to the first of servers, whose path they put before the path of each request, and how the manager reads the cluster's namespaces. Required with interception: Terminate. A namespace has at most ${MAX_TERMINATE_CLUSTERS} such clusters; the youngest beyond that are closed to every pod.`,
   ),
-  discoveredBy: atomicList(withRules(discoverySchema, coreResource), MAX_DISCOVERY_OBJECTS).describe(
+  discoveredBy: atomicList(discoveryObjectSchema, MAX_DISCOVERY_OBJECTS).describe(
     "Objects of the home cluster by which operators find this cluster, for example a Secret with its kubeconfig, or its ClusterProfile. They are in the namespace of the MeshCluster, or cluster-scoped. Only pods of the subset that owns the cluster can read and write them, as far as the rules of the app allow it. So a pod begins to work on a cluster when its subset gets the cluster, and stops when its subset loses it.",
   ),
   drainSeconds: optional(int(1, 3_600))
@@ -266,7 +214,7 @@ function hasCertificates(base64: string): boolean {
 
 /** The objects in a list that may not be valid, without those that cannot be read. */
 export function readDiscoveryObjects(list: readonly unknown[]): DiscoveryObject[] {
-  return list.flatMap((each) => discoverySchema.safeParse(each).data ?? []);
+  return list.flatMap((each) => discoveryObjectSchema.safeParse(each).data ?? []);
 }
 
 /**

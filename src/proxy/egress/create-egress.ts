@@ -35,7 +35,7 @@ export interface EgressDeps extends AdmitDeps, ProcessContext, Pick<VisitsDeps, 
   readonly maxOpen?: number;
 }
 
-interface EgressTimes extends Pick<TunnelDeps, "idleMs" | "helloMs">, Pick<RequestDeps, "answerMs"> {
+interface EgressTimes extends Pick<TunnelDeps, "idleMs" | "halfClosedMs" | "helloMs">, Pick<RequestDeps, "answerMs"> {
   /** How long a client may read nothing of its answer. */
   readonly stalledMs: number;
 }
@@ -45,7 +45,13 @@ export interface EgressServer extends Runnable {
   readonly port: number;
 }
 
-const TIMES: EgressTimes = { idleMs: 3_600_000, helloMs: 10_000, answerMs: 300_000, stalledMs: STALLED_MS };
+const TIMES: EgressTimes = {
+  idleMs: 3_600_000,
+  halfClosedMs: 60_000, // an API server's own request timeout: a client that has ended still gets the answer
+  helloMs: 10_000,
+  answerMs: 300_000,
+  stalledMs: STALLED_MS,
+};
 const MAX_HEADER_BYTES = 64 * 1024;
 const HEADERS_TIMEOUT_MS = 30_000;
 /** Longer than clients keep idle connections, so that they close first. */

@@ -1,6 +1,6 @@
 // A tunnel: CONNECT host:port, then TLS of the client with the server, which stays closed to this proxy.
 // Invariants: nothing reaches the server before the client's first message names it; both connections end
-// together; a tunnel holds no slot of a limit beyond its start.
+// together, the second one soon after the first; a tunnel holds no slot of a limit beyond its start.
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { Transform } from "node:stream";
@@ -18,6 +18,8 @@ export interface TunnelDeps extends AdmitDeps, Pick<ProcessContext, "clock" | "l
   readonly dial: Dial;
   /** The longest time without a byte. */
   readonly idleMs: number;
+  /** The same once one side has ended. A server that is stuck never ends its side, and clients that gave up would pile up. */
+  readonly halfClosedMs: number;
   /** For the client's first message. */
   readonly helloMs: number;
 }
@@ -32,7 +34,7 @@ export async function serveTunnel(
   deps: TunnelDeps,
   visit: Visit,
 ): Promise<void> {
-  const { clock, dial, idleMs, log } = deps;
+  const { clock, dial, log } = deps;
   const target = targetOf("CONNECT", req.url ?? "", {});
   visit.goesTo({ host: target.host, port: target.port }, clusterNameOf(target, deps.session));
   const { permit, mayPass } = await admit("CONNECT", target, deps, visit);
@@ -66,7 +68,7 @@ export async function serveTunnel(
   if (mayPass?.() === false) return visit.over();
   visit.noteSent();
   upstream.write(first.bytes);
-  for (const socket of [client, upstream]) socket.setTimeout(idleMs, () => visit.over());
+  boundSilence([client, upstream], deps, visit);
   visit.isQuiet = quietness(client, upstream, clock);
   if (mayPass === undefined) client.pipe(upstream);
   else client.pipe(gated(mayPass, visit)).pipe(upstream);
@@ -92,6 +94,15 @@ function endTogether(client: Socket, upstream: Socket, visit: Visit): void {
   };
   if (client.destroyed) cut();
   else onAbort(visit.signal, cut);
+}
+
+function boundSilence(sides: readonly Socket[], { idleMs, halfClosedMs }: TunnelDeps, visit: Visit): void {
+  for (const side of sides) {
+    side.setTimeout(idleMs, () => visit.over());
+    side.once("end", () => {
+      for (const each of sides) each.setTimeout(halfClosedMs);
+    });
+  }
 }
 
 /** Asks for each chunk: a process that was suspended gets its bytes before its timers. */

@@ -1,7 +1,7 @@
 // The API server of another cluster. Invariants: no byte of a write goes there unless the API server at home accepts this pod. If nobody
-// knows whether a write has arrived, it counts as in flight for as long as that API server may work on it.
+// knows whether a write has arrived, it counts as in flight for as long as that API server may work on it. Nothing outlives `stop`.
 import { onAbort } from "../../base/abort.ts";
-import { isMeshError } from "../../base/errors.ts";
+import { isMeshError, MeshError } from "../../base/errors.ts";
 import { Registry } from "../../base/metrics.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { RequestInfo, ResourceInfo } from "../../kube/request-info.ts";
@@ -13,8 +13,10 @@ import { type ApiServer, type ApiServerOptions, createApiServer, DEFAULT_TIMEOUT
 import { fixedTrust } from "../api-server/connector.ts";
 import { FLUSH_MS } from "../api-server/tunnel.ts";
 import type { Call, Handler } from "../call/call.ts";
+import { abortWhen } from "../filter/end-when.ts";
 import { type HomeProof, whyUnproven } from "../home/home-proof.ts";
 import { sharedBody } from "../http/byte-stream.ts";
+import { CallAbort } from "../http/call-signal.ts";
 import type { FairPace } from "../http/fair-pace.ts";
 import type { ClusterReach } from "../observe/cluster-reach.ts";
 import type { Session } from "../session/session.ts";
@@ -67,14 +69,20 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
       throw error;
     }
   };
+  const stopped = new CallAbort();
+  const end = { onChange: (listener: () => void) => onAbort(stopped, listener), isOver: () => stopped.aborted };
   const upgrade = (call: Call) => {
     const reply = api.upgrade(call);
     const over = beginWrite(call);
     // The server fires the signal of every upgraded call in the end.
     onAbort(call.signal, () => clock.after(FLUSH_MS, over));
-    return reply;
+    return { ...reply, tunnel: { ...call, signal: abortWhen(call.signal, end) } };
   };
-  return { ...api, send, upgrade };
+  const stop = (): Promise<void> => {
+    stopped.abort(new MeshError("ABORTED", "the cluster is not served any more"));
+    return api.stop();
+  };
+  return { ...api, send, upgrade, stop };
 }
 
 function isWrite(info: RequestInfo): info is ResourceInfo {

@@ -6,7 +6,6 @@ import type { Registry } from "../../base/metrics.ts";
 import { StatusError } from "../../kube/status.ts";
 import { LOST_MOVES } from "../../mesh/moves/stored-moves.ts";
 import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
-import type { ApiServer } from "../api-server/api-server.ts";
 import type { RawHandler } from "../call/call.ts";
 import { composeStack } from "../http/compose-stack.ts";
 import { createFairPace } from "../http/fair-pace.ts";
@@ -19,6 +18,7 @@ import type { ManagerSession } from "../session/session.ts";
 import { createAnswerMemory } from "./answer-memory.ts";
 import { type ClusterApiDeps, createClusterApi, type Upstreamed } from "./cluster-api.ts";
 import { createClusterMetrics } from "./cluster-metrics.ts";
+import { createStackSession } from "./stack-session.ts";
 
 export interface ClustersDeps extends StackParts, Omit<ClusterApiDeps, "session" | "home" | "memory" | "pace"> {
   readonly session: ManagerSession;
@@ -30,8 +30,8 @@ export interface ClustersDeps extends StackParts, Omit<ClusterApiDeps, "session"
 interface Served {
   /** What the stack was made of. */
   readonly route: string;
-  readonly apiServer: ApiServer;
   readonly handler: RawHandler;
+  stop(): Promise<void>;
 }
 
 export function createClusters(deps: ClustersDeps) {
@@ -41,17 +41,23 @@ export function createClusters(deps: ClustersDeps) {
   const memory = createAnswerMemory({ clock, log });
   const pace = createFairPace();
   const end = (name: string) => {
-    const { apiServer } = served.get(name) ?? {};
+    const ended = served.get(name);
     served.delete(name);
     counted.forget(name);
     memory.forget(name);
-    apiServer?.stop().catch((error: unknown) => log.warn({ err: error, cluster: name }, "closing connections failed"));
+    ended?.stop().catch((error: unknown) => log.warn({ err: error, cluster: name }, "closing connections failed"));
   };
   const begin = (cluster: Upstreamed, route: string, proof: ClusterApiDeps["home"]): Served => {
-    const inside = Object.assign(session.inside(cluster.name), { report: session.report, memory: memoryOf(session) });
+    const routes = createStackSession(session.inside(cluster.name));
+    const inside = Object.assign(routes.session, { report: session.report, memory: memoryOf(session) });
     const apiServer = createClusterApi(cluster, { ...deps, session: inside, home: proof, memory: memory.of(cluster.name), pace });
     const layers = outboundLayers({ ...deps, session: inside, apiServer, home: undefined, isAbroad: true });
-    return { route, apiServer, handler: composeStack(layers, clock) as RawHandler };
+    const stop = () => {
+      const stopped = apiServer.stop();
+      routes.end();
+      return stopped;
+    };
+    return { route, handler: composeStack(layers, clock) as RawHandler, stop };
   };
   const follow = ({ clusters = [], clusterTables }: RoutedClusters) => {
     const routes = new Map(

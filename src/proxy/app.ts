@@ -132,9 +132,10 @@ export function createProxy(config: ProxyConfig, deps: ProxyDeps) {
     groups: [
       [health, measuring],
       [outbound.apiServer, clustersOut],
-      // Both wait for the manager, and traffic waits for both.
-      [session, certificate],
-      [outbound.server, egress, reviews?.server, keeper].filter((part) => part !== undefined),
+      // The first two wait for the manager, and traffic waits for both. The last one works until the traffic has ended: without a
+      // proof the last writes to other clusters would be cut.
+      [session, certificate, keeper].filter((part) => part !== undefined),
+      [outbound.server, egress, reviews?.server].filter((part) => part !== undefined),
     ],
     ready: (): ReadyInfo => ({
       ...urls(localAddress),

@@ -71,7 +71,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     filter: "call http policies session",
     outbound: "api-server call filter home http identity observe policies server session",
     reviews: "api-server http identity observe policies server session",
-    clusters: "api-server call filter home http observe outbound session",
+    clusters: "api-server call home http observe outbound session",
     egress: "home http observe policies server session",
     "warm-up": "api-server call http identity observe outbound policies session",
     explain: "call outbound policies session",

@@ -2,6 +2,7 @@
 // connections, route table and log of moves, so that none waits for another. Invariant: a cluster is served only while the routes in
 // force have its upstream and its table.
 
+import { createPlaces } from "../../base/connection-places.ts";
 import type { Registry } from "../../base/metrics.ts";
 import { StatusError } from "../../kube/status.ts";
 import { LOST_MOVES } from "../../mesh/moves/stored-moves.ts";
@@ -16,11 +17,11 @@ import { outboundLayers } from "../outbound/stack.ts";
 import { NO_MEMORY } from "../session/memory.ts";
 import type { ManagerSession } from "../session/session.ts";
 import { createAnswerMemory } from "./answer-memory.ts";
-import { type ClusterApiDeps, createClusterApi, type Upstreamed } from "./cluster-api.ts";
+import { type ClusterApiDeps, createClusterApi, MAX_TUNNELS, type Upstreamed } from "./cluster-api.ts";
 import { createClusterMetrics } from "./cluster-metrics.ts";
 import { createStackSession } from "./stack-session.ts";
 
-export interface ClustersDeps extends StackParts, Omit<ClusterApiDeps, "session" | "home" | "memory" | "pace"> {
+export interface ClustersDeps extends StackParts, Omit<ClusterApiDeps, "session" | "home" | "memory" | "pace" | "places"> {
   readonly session: ManagerSession;
   readonly registry: Registry;
   /** Absent: the proxy does not see what the pod sends to other servers, so it serves no cluster. */
@@ -40,6 +41,7 @@ export function createClusters(deps: ClustersDeps) {
   const counted = createClusterMetrics(deps.registry);
   const memory = createAnswerMemory({ clock, log });
   const pace = createFairPace();
+  const places = createPlaces({ max: MAX_TUNNELS, clock });
   const end = (name: string) => {
     const ended = served.get(name);
     served.delete(name);
@@ -50,7 +52,8 @@ export function createClusters(deps: ClustersDeps) {
   const begin = (cluster: Upstreamed, route: string, proof: ClusterApiDeps["home"]): Served => {
     const routes = createStackSession(session.inside(cluster.name));
     const inside = Object.assign(routes.session, { report: session.report, memory: memoryOf(session) });
-    const apiServer = createClusterApi(cluster, { ...deps, session: inside, home: proof, memory: memory.of(cluster.name), pace });
+    const own = { session: inside, home: proof, memory: memory.of(cluster.name) };
+    const apiServer = createClusterApi(cluster, { ...deps, ...own, pace, places });
     const layers = outboundLayers({ ...deps, session: inside, apiServer, home: undefined, isAbroad: true });
     const stop = () => {
       const stopped = apiServer.stop();

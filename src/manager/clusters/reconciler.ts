@@ -1,12 +1,13 @@
 // Writes the status of the MeshClusters of one namespace. The apps' plans decide who owns a cluster.
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
+import { createClientPace } from "../../base/client-pace.ts";
 import type { Clock } from "../../base/clock.ts";
 import { remember } from "../../base/remember.ts";
 import type { KubeClient } from "../../kube/client/types.ts";
 import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import type { EventRecorder } from "../../runtime/events.ts";
-import type { Reconciler } from "../../runtime/reconciler.ts";
+import { formatRequest, type Reconciler } from "../../runtime/reconciler.ts";
 import { writeStatus } from "../../runtime/status-writer.ts";
 import type { Store } from "../../runtime/store.ts";
 import { type AppSpec, type Apps, dividesClusters } from "../apps/app.ts";
@@ -36,11 +37,17 @@ interface ClustersReconcilerOptions {
 const LOOK_AGAIN_MS = 5_000;
 /** Within this time after a failover pods report, and namespaces are listed. Until then the statuses stay as they are. */
 const UNHEARD_MS = 60_000;
+/**
+ * How often each status is written. Each server decides how often what it shows changes: its certificate, its errors and its namespaces.
+ * Ten writes come at once, so that a handover is seen as it goes.
+ */
+const WRITES = { perSecond: 1 / 6, burst: 9 };
 /** Timers are bounded. */
 const LONGEST_PAUSE_MS = 6 * 3_600_000;
 
 export function createClustersReconciler(options: ClustersReconcilerOptions): Reconciler {
   const { client, store, apps, plans, clusters, watched, events, clock } = options;
+  const pace = createClientPace({ ...WRITES, clock });
   /** By namespace, by the cluster's name: since when the manager has waited to hear of it. */
   const unheard = new Map<string, ReadonlyMap<string, number>>();
   /** By namespace: when this manager first looked at it. */
@@ -99,6 +106,12 @@ export function createClustersReconciler(options: ClustersReconcilerOptions): Re
         const ends = watching && [...watched.endsOf({ namespace, name }), ...authorityEnds(upstreams.get(name) ?? {})];
         const nextMs = ends && nextVerdictMs(ends, clock.now());
         if (nextMs !== undefined) pauses.push(Math.min(LONGEST_PAUSE_MS, nextMs - clock.now()));
+        const key = formatRequest({ namespace, name });
+        const waitMs = Math.ceil(pace.charge(key, 0));
+        if (waitMs > 0) {
+          pauses.push(waitMs);
+          continue;
+        }
         const facts = { refused: refused.get(name), apps: appsOf, unplanned, watched: watching, ends, isLongUnheard, now };
         const written = await writeStatus(
           client,
@@ -109,6 +122,7 @@ export function createClustersReconciler(options: ClustersReconcilerOptions): Re
             signal,
           },
         );
+        if (written !== object) pace.charge(key, 1);
         tellOfEnds(object, written);
       }
       unheard.set(namespace, since);

@@ -4,7 +4,7 @@ import { optional, z } from "zod";
 import { appAnnotations } from "./annotations.ts";
 import { int, textUpTo } from "./fields.ts";
 import { objectMetaSchema } from "./kind.ts";
-import { dnsLabelSchema } from "./names.ts";
+import { dnsLabelSchema, dnsSubdomainSchema } from "./names.ts";
 import { type Finding, fieldsOf, isObject, withRules } from "./rule.ts";
 
 /** The name is also a label's value on pods, so it has at most 63 characters. */
@@ -50,7 +50,7 @@ export const frozenSchema = optional(
     frozenNamesRule,
   ),
 ).describe(
-  "Frozen namespaces: the name of each, and why. No pod of the operator can write in a frozen namespace, whoever owns it, while the owner continues to read it. The leader-election lock, and Events about the operator's own pods, are not affected. The condition Converged is True once all pods enforce it and none of their writes there is under way.",
+  "Frozen namespaces: the name of each, or CLUSTER/NAMESPACE for one inside a MeshCluster with interception: Terminate, and why. No pod of the operator can write in a frozen namespace, whoever owns it, while the owner continues to read it. The leader-election lock, and Events about the operator's own pods, are not affected. The condition Converged is True once all pods enforce it and none of their writes there is under way.",
 );
 
 function* frozenCountRule(frozen: unknown): Iterable<Finding> {
@@ -61,7 +61,10 @@ function* frozenCountRule(frozen: unknown): Iterable<Finding> {
 function* frozenNamesRule(frozen: unknown): Iterable<Finding> {
   if (!isObject(frozen)) return;
   for (const name of Object.keys(fieldsOf(frozen)).slice(0, MAX_FROZEN)) {
-    if (!dnsLabelSchema.safeParse(name).success) yield { path: [name], message: "must be the name of a namespace" };
+    const [namespace = "", ...cluster] = name.split("/").reverse();
+    const isPlace = dnsLabelSchema.safeParse(namespace).success && cluster.length < 2;
+    if (!isPlace || cluster.some((each) => !dnsSubdomainSchema.safeParse(each).success))
+      yield { path: [name], message: "must be the name of a namespace, or CLUSTER/NAMESPACE for one inside another cluster" };
   }
 }
 

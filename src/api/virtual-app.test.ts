@@ -184,7 +184,24 @@ describe("spec.route.frozen", () => {
     expect(problemsWith({ "team-b": "x".repeat(257) }).join()).toContain("spec.route.frozen[team-b]");
   });
   it("names no patterns", () => {
-    for (const name of ["team-*", "Team", "", "a/b", "__proto__"])
-      expect(problemsWith(JSON.parse(`{${JSON.stringify(name)}: "x"}`)).join()).toContain("must be the name of a namespace");
+    for (const name of [
+      "team-*",
+      "Team",
+      "",
+      "eu-1/",
+      "/team-b",
+      "eu-1/team-b/c",
+      "EU/team-b",
+      "eu-1/Team",
+      "eu-1/*",
+      "__proto__",
+    ])
+      expect(problemsWith(JSON.parse(`{${JSON.stringify(name)}: "x"}`)).join()).toMatch(
+        /^spec\.route\.frozen.*: must be the name of a namespace, or CLUSTER\/NAMESPACE for one inside another cluster$/,
+      );
+  });
+  it("names namespaces inside other clusters, which count like those at home", () => {
+    expect(problemsWith({ "eu-1/team-b": "x", "eu-1.example/team-b": "x", "team-b": "x" })).toEqual([]);
+    expect(problemsWith({ ...many(64), "eu-1/team-b": "x" }).join()).toContain("at most 64 namespaces, and has 65");
   });
 });

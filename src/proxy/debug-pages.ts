@@ -5,6 +5,7 @@ import { MeshError } from "../base/errors.ts";
 import type { Page } from "../base/health-server.ts";
 import { CLUSTER_SCOPE, isBucket, placeHash } from "../kube/place.ts";
 import { CLUSTERS_PATH } from "../mesh/ownership/clusters.ts";
+import { frozenInside } from "../mesh/ownership/frozen-places.ts";
 import { lockNameFor } from "../mesh/ownership/lock.ts";
 import { ownersOf } from "../mesh/ownership/owners.ts";
 import type { Snapshot } from "../mesh/ownership/snapshot.ts";
@@ -132,7 +133,9 @@ function ownerInside(query: URLSearchParams, name: string, snapshot: Snapshot): 
   const table = snapshot.clusterTables?.get(name);
   if (table === undefined) return { owner: null, access: "closed: the manager does not know the cluster's namespaces yet" };
   if (!query.has("namespace")) return { owner: "by namespace", access };
-  const { version: _, ...owner } = ownerPage(query, { ...snapshot, table, frozen: undefined }) as { version?: number };
+  const { version: _, ...owner } = ownerPage(query, { ...snapshot, table, frozen: frozenInside(snapshot.frozen, name) }) as {
+    version?: number;
+  };
   return { ...owner, access };
 }
 

@@ -69,6 +69,18 @@ describe("/debug/owners", () => {
     expect(read(of, { after: "~eu-0" }).places).toEqual([{ cluster: "eu-1", owners: 0, fenced: true }]);
   });
 
+  it("shows a freeze in its own cluster only", () => {
+    const inside = table([], { prod: [] });
+    const clusters = ["eu", "us"].map((name) => ({ name, servers: [name], drainMs: 1, owner: "", upstream: { url: name } }));
+    const clusterTables = new Map(clusters.map(({ name }) => [name, inside]));
+    const frozenPlaces = (...names: string[]) =>
+      read(
+        snapshot(inside, { clusters, clusterTables, frozen: names.map((namespace) => ({ namespace, reason: "x" })) }),
+      ).places.filter((place) => "frozen" in place);
+    expect(frozenPlaces("eu/prod")).toEqual([{ cluster: "eu", namespace: "prod", owners: 0, frozen: true }]);
+    expect(frozenPlaces("prod")).toEqual([{ namespace: "prod", owners: 0, frozen: true }]);
+  });
+
   it("names the places inside other clusters, not these clusters, on as many pages as it takes", () => {
     const upstream = { url: "https://eu-1.example" };
     const route = (name: string, more: object = {}) => ({ name, servers: [`${name}:443`], drainMs: 1, owner: "", ...more });

@@ -19,6 +19,8 @@ const MAX_LISTS = 100;
 /** Places whose names on a page begin alike: `prefix`, and then what `places` has, in order. */
 interface Section {
   readonly prefix: string;
+  /** Before the name of a place in the list of frozen namespaces. */
+  readonly frozenPrefix: string;
   readonly places: readonly string[];
   fieldsOf(place: string): object;
   /** As an OwnershipSlice shows them. */
@@ -49,7 +51,7 @@ export function ownersPage(query: URLSearchParams, snapshot: Snapshot | undefine
       ...section.fieldsOf(place),
       owners: at,
       ...(section.isFenced(place) && { fenced: true }),
-      ...(section.prefix === "" && frozenNames.has(place) && { frozen: true }),
+      ...(frozenNames.has(section.frozenPrefix + place) && { frozen: true }),
     });
     last = name;
   }
@@ -71,6 +73,7 @@ function sectionsOf({ table, clusters = [], clusterTables = new Map() }: Snapsho
 function wholeCluster({ name, owner, isFenced }: ClusterRoute): Section {
   return {
     prefix: CLUSTER_MARK + name,
+    frozenPrefix: `${name}/`,
     places: [""],
     fieldsOf: () => ({ cluster: name }),
     ownersOf: () => [{ subset: subsetDisplayName(owner) }],
@@ -83,6 +86,7 @@ function placesOf(table: RouteTable, cluster: string | undefined): Section {
   const isAllFenced = hasNothingYet(table);
   return {
     prefix: cluster === undefined ? "" : `${CLUSTER_MARK}${cluster}/`,
+    frozenPrefix: cluster === undefined ? "" : `${cluster}/`,
     places: sortedPlaces(table.classOf),
     fieldsOf: (place) => ({ ...(cluster !== undefined && { cluster }), ...placeFields(place) }),
     ownersOf: (place) => shownOwners(ownersIn(table, place)),

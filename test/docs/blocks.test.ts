@@ -32,6 +32,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/tasks/canary-an-operator.md": "the quickstart runs it at the same point",
   "docs/tasks/divide-cluster-namespaces.md": "test/e2e/cluster-namespaces.test.ts does the same on real control planes",
   "docs/tasks/divide-clusters.md": "test/e2e/clusters.test.ts waits for the same conditions",
+  "docs/tasks/freeze-a-namespace.md": "the guide runs the rest; test/e2e/cluster-namespaces.test.ts freezes in another cluster",
   "docs/tasks/install.md": "docker does not run here; test/nightly/chart.test.ts installs with such values",
   "docs/tasks/label-objects.md": "test/nightly/labels.test.ts does the same",
   "docs/tasks/leave.md": "test/nightly/install-failures.test.ts and test/e2e/adopt-and-leave.test.ts do the same",

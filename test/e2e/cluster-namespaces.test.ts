@@ -298,6 +298,42 @@ describeWithKube("the namespaces of another cluster", () => {
     },
   );
 
+  itWithProgram("kubectl", "are frozen alone, and neither their namesake at home nor the others are", async () => {
+    await mesh.createNamespace("team-b");
+    const probeOf = (pod: string, { token }: Kube) => {
+      const { proxyUrl: url, proxyCaPem: caPem } = podOf(pod);
+      return createProbe({ url, caPem, token });
+    };
+    const [abroad, nextDoor, atHome] = [probeOf("canary-0", eu), probeOf("foo-0", eu), probeOf("foo-0", home)];
+    const create = async (probe: typeof abroad, path: string) => {
+      const { status, body } = await probe.send("POST", `${path}/configmaps`, { metadata: { generateName: "f-" } });
+      return { status, message: status === 201 ? "" : JSON.parse(body.toString()).message };
+    };
+    const ofApp = ["--app", "foo-operator", "-n", NAMESPACE, "--cluster", "eu"];
+    const wait = () => ctrlmesh(home.kubeconfig, ["wait", "foo-operator", "-n", NAMESPACE, "--timeout", "30s"]);
+    expect(await ctrlmesh(home.kubeconfig, ["freeze", "team-z", ...ofApp])).toMatchObject({ code: 1 });
+    expect(await ctrlmesh(home.kubeconfig, ["freeze", "team-b", ...ofApp, "--reason", "restore"])).toMatchObject({ code: 0 });
+    expect(await wait()).toMatchObject({ code: 0 });
+    const frozenAtMs = Date.now();
+    expect(await create(abroad, `${BASE}/api/v1/namespaces/team-b`)).toEqual({
+      status: 403,
+      message: expect.stringContaining(
+        `namespace "team-b" of cluster "eu" is frozen: restore; to end that: ctrlmesh thaw team-b --app foo-operator -n ${NAMESPACE} --cluster eu`,
+      ),
+    });
+    expect((await create(nextDoor, `${BASE}/api/v1/namespaces/team-c`)).status).toBe(201);
+    expect((await create(atHome, "/api/v1/namespaces/team-b")).status).toBe(201);
+    await eventually(async () => expect(await publishedOwners()).toMatchObject({ "eu/team-b": "v2 Frozen" }), 10_000);
+    expect((await ctrlmesh(home.kubeconfig, ["status", "foo-operator", "-n", NAMESPACE])).stdout).toContain(
+      "  frozen: namespace team-b of cluster eu: restore\n",
+    );
+    expect(writesIn(eu, "team-b", frozenAtMs)).toEqual([]);
+    expect(await ctrlmesh(home.kubeconfig, ["thaw", "team-b", ...ofApp])).toMatchObject({ code: 0 });
+    expect(await wait()).toMatchObject({ code: 0 });
+    expect((await create(abroad, `${BASE}/api/v1/namespaces/team-b`)).status).toBe(201);
+    for (const probe of [abroad, nextDoor, atHome]) await probe.close();
+  });
+
   it("get an owner when they are created, and keep it while the manager is away", async () => {
     await cluster.createNamespace("team-new", { tier: "canary" });
     const { proxyUrl: url, proxyCaPem: caPem } = podOf("canary-0");

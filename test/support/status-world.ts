@@ -7,6 +7,7 @@ import { compileNow } from "../../src/manager/apps/compile/compile-now.ts";
 import { appStatus } from "../../src/manager/status/app-status.ts";
 import type { StatusFacts } from "../../src/manager/status/facts.ts";
 import { routeOf } from "../../src/manager/virtual-app/route-rules.ts";
+import type { AppFacts } from "../../src/mesh/handover/app-facts.ts";
 import type { AppPod } from "../../src/mesh/handover/app-pod.ts";
 import { planApp } from "../../src/mesh/handover/plan-app.ts";
 import type { ProxyFacts } from "../../src/mesh/handover/proxy-facts.ts";
@@ -40,6 +41,8 @@ export interface StatusWorld {
   labelsAfter: StatusFacts["labelsAfter"];
   /** See StatusFacts. */
   refusedPods: string;
+  /** What the app divides of other clusters. Undefined: none. */
+  clusters: Pick<AppFacts, "clusters" | "clusterTables" | "goneAbroad"> | undefined;
   /** The last written status, which a new manager reads. */
   status: AppStatus | undefined;
   nowMs: number;
@@ -92,6 +95,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
     restart: undefined,
     labelsAfter: undefined,
     refusedPods: "",
+    clusters: undefined,
     status: undefined,
     nowMs: Date.UTC(2026, 0, 1),
     reconcile() {
@@ -102,6 +106,7 @@ export function createStatusWorld(spec: VirtualAppSpec, namespaces: readonly str
       );
       const plan = planApp({
         ...specOf(world.spec),
+        ...world.clusters,
         app: APP,
         words: VIRTUAL_APP_WORDS,
         bySpec,

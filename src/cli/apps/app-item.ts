@@ -10,7 +10,7 @@ export function appItem(app: ShownApp): object {
   const { subsets = [], handover, restart, proxies, namespaces } = app.status ?? {};
   const ready = { status: status ?? "Unknown", reason, message, isCurrent: observedGeneration === object.metadata.generation };
   const paused = pausedObjects(app).length > 0;
-  const frozen = frozenIn(app).map(({ namespace: place, reason: why }) => ({ namespace: place, reason: why }));
+  const frozen = frozenIn(app).map(({ cluster, namespace: place, reason: why }) => ({ cluster, namespace: place, reason: why }));
   return {
     kind: kind.resource.kind,
     namespace,

@@ -2,7 +2,7 @@
 import type { AppStatus, HandoverStatus } from "../../api/app-status.ts";
 import { columns, counted, shellLine } from "../frame/output.ts";
 import { age } from "./ages.ts";
-import { conditionOf, type FoundApp, frozenIn, pausedObjects } from "./apps.ts";
+import { conditionOf, type FoundApp, frozenIn, frozenText, mayBeUnheld, pausedObjects } from "./apps.ts";
 import { type ClusterState, clusterLines } from "./cluster-states.ts";
 
 /** A wait that may not end by itself. */
@@ -20,7 +20,10 @@ export function appLines(app: ShownApp, access: readonly string[], nowMs: number
   const resume = shellLine(["ctrlmesh", "resume", name, "-n", namespace, ...access]);
   const paused = pausedObjects(app).length > 0 ? [`  paused by its spec: no namespace moves until: ${resume}`] : [];
   const odd = unread.length > 0 ? [`  not shown, since another version has written it: ${unread.join(", ")}`] : [];
-  const stopped = [...paused, ...frozenIn(app).map(({ namespace, reason }) => `  frozen: namespace ${namespace}: ${reason}`)];
+  const frozen = frozenIn(app).map(
+    (each) => `  ${mayBeUnheld(app, each) ? "maybe not frozen, see Converged" : "frozen"}: ${frozenText(each)}: ${each.reason}`,
+  );
+  const stopped = [...paused, ...frozen];
   if (status === undefined) return [`${title}: no status yet; is ctrlmesh-manager running?`, ...stopped, ...odd];
   return [
     `${title}: ${readyText(app)}`,

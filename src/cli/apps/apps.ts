@@ -8,6 +8,7 @@ import { isMeshError } from "../../base/errors.ts";
 import { jsonText } from "../../base/json.ts";
 import type { Resource } from "../../kube/client/resource.ts";
 import type { KubeObject } from "../../kube/types.ts";
+import { type FrozenPlace, frozenPlaceOf } from "../../mesh/ownership/frozen-places.ts";
 import type { Cluster } from "../frame/cluster.ts";
 import { failure, usageError } from "../frame/command.ts";
 import { readStatus } from "./read-status.ts";
@@ -143,8 +144,9 @@ export function pausedObjects({ kind, objects }: FoundApp): readonly AppObject[]
   return objects.filter(({ spec }) => kind.optionsIn(spec ?? {}).paused === true);
 }
 
-export interface Frozen {
-  readonly namespace: string;
+export interface Frozen extends FrozenPlace {
+  /** In the spec. */
+  readonly key: string;
   readonly reason: string;
   readonly object: AppObject;
 }
@@ -154,9 +156,21 @@ export function frozenIn({ kind, objects }: FoundApp): readonly Frozen[] {
   return objects.flatMap((object) => {
     const { frozen } = kind.optionsIn(object.spec ?? {});
     if (typeof frozen !== "object" || frozen === null) return [];
-    return Object.entries(frozen).map(([namespace, reason]) => ({ namespace, reason: jsonText(reason), object }));
+    return Object.entries(frozen).map(([key, reason]) => ({ key, ...frozenPlaceOf(key), reason: jsonText(reason), object }));
   });
 }
+
+/** For example "namespace team-b of cluster eu-1". */
+export function frozenText({ cluster, namespace }: FrozenPlace): string {
+  return `namespace ${namespace}${cluster === undefined ? "" : ` of cluster ${cluster}`}`;
+}
+
+/** True if the status says that freezes in other clusters stop nobody. Converged names the first of them. */
+export function mayBeUnheld(app: FoundApp, { cluster }: FrozenPlace): boolean {
+  return cluster !== undefined && conditionOf(app, "Converged")?.reason === NOT_FROZEN;
+}
+
+export const NOT_FROZEN = "NotFrozen";
 
 export function conditionOf({ status }: FoundApp, type: string): Condition | undefined {
   return status?.conditions?.find((condition) => condition.type === type);

@@ -2,7 +2,7 @@
 import type { Condition } from "../../api/conditions.ts";
 import { INJECTED_LABEL, PROXY_CONTAINER } from "../../api/injected-pod.ts";
 import { PODS } from "../../kube/client/resources.ts";
-import { conditionOf, type FoundApp, frozenIn, pausedObjects } from "../apps/apps.ts";
+import { conditionOf, type FoundApp, frozenIn, frozenText, mayBeUnheld, NOT_FROZEN, pausedObjects } from "../apps/apps.ts";
 import { imageOf } from "../apps/pod-image.ts";
 import { counted, shellLine } from "../frame/output.ts";
 import { type Check, type Finding, foundError, foundWarning, type Severity, unreadFindings } from "./check.ts";
@@ -53,8 +53,9 @@ function unknownFindings(app: FoundApp, object: string, next: string): Finding[]
   return [foundWarning(message, "reference/status.md", { object, next })];
 }
 
-function isBad({ type, status, lastTransitionTime }: Condition, nowMs: number): boolean {
-  const isShortMove = type === "Converged" && nowMs - Date.parse(lastTransitionTime) < LONG_MOVE_MS;
+function isBad({ type, status, reason, lastTransitionTime }: Condition, nowMs: number): boolean {
+  const isMove = type === "Converged" && reason !== NOT_FROZEN;
+  const isShortMove = isMove && nowMs - Date.parse(lastTransitionTime) < LONG_MOVE_MS;
   return status === "False" && !isShortMove;
 }
 
@@ -73,9 +74,14 @@ function pauseFindings(app: FoundApp): Finding[] {
 }
 
 function frozenFindings(app: FoundApp): Finding[] {
-  return frozenIn(app).map(({ namespace, reason }) => {
-    const next = shellLine(["ctrlmesh", "thaw", namespace, "--app", app.name, "-n", app.namespace]);
-    const message = `namespace ${namespace} is frozen, so its operator writes nothing there: ${reason}`;
+  return frozenIn(app).map((frozen) => {
+    const { cluster, namespace, reason } = frozen;
+    const inside = cluster === undefined ? [] : ["--cluster", cluster];
+    const next = shellLine(["ctrlmesh", "thaw", namespace, "--app", app.name, "-n", app.namespace, ...inside]);
+    const state = mayBeUnheld(app, frozen)
+      ? "is frozen in its spec, and its operator may write there all the same (NotFrozen)"
+      : "is frozen, so its operator writes nothing there";
+    const message = `${frozenText(frozen)} ${state}: ${reason}`;
     return foundWarning(message, "tasks/freeze-a-namespace.md", { object: titleOf(app), next });
   });
 }

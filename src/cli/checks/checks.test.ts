@@ -88,6 +88,26 @@ describe("check", () => {
     ],
     ["an app is paused", { apps: [appWith(READY, { spec: { route: { paused: true } } })] }, "warning", "left-on", /is paused/],
     [
+      "a namespace of another cluster is frozen",
+      { apps: [appWith(READY, { spec: { route: { frozen: { "eu-1/team-b": "restore" } } } })] },
+      "warning",
+      "left-on",
+      /namespace team-b of cluster eu-1 is frozen, so its operator writes nothing there: restore/,
+    ],
+    [
+      "a freeze stops nobody",
+      {
+        apps: [
+          appWith([condition("Ready", "True", "InSync"), condition("Converged", "False", "NotFrozen", "why")], {
+            spec: { route: { frozen: { "eu-1/team-b": "restore" } } },
+          }),
+        ],
+      },
+      "warning",
+      "apps",
+      /Converged is False \(NotFrozen\): why/,
+    ],
+    [
       "a guard only warns",
       { apps: [appWith(READY, { spec: { route: { guard: "Warn" } } })] },
       "warning",

@@ -103,6 +103,27 @@ describe("the ownership inside other clusters", () => {
     expect(waiting.get("us-1")?.get("inside/us-1/a")?.state).toBe("Moving");
   });
 
+  it("is Frozen where the app has frozen a namespace of this cluster, and no other object changes", () => {
+    const [eu, us] = [table([subset("v2")], { a: [0], b: [] }), table([subset("v2")], { a: [0] })];
+    const plan = planOf(
+      new Map([
+        ["eu-1", eu],
+        ["us-1", us],
+      ]),
+    );
+    const frozen = ["eu-1/a", "eu-1/c", "b"].map((namespace) => ({ namespace, reason: "restore" }));
+    const rules = new Map([...plan.rules].map(([name, each]) => [name, { ...each, frozen }]));
+    const [first, next] = [ownershipInside(plan), ownershipInside({ ...plan, rules })];
+    const states = [...(next.get("eu-1") ?? [])].map(([place, { state }]) => [place, state]);
+    expect(states).toEqual([
+      ["inside/eu-1/", "Owned"],
+      ["inside/eu-1/a", "Frozen"],
+      ["inside/eu-1/b", "Owned"],
+    ]);
+    expect(next.get("us-1")).toBe(first.get("us-1"));
+    expect(ownershipInside(plan).get("eu-1")?.get("inside/eu-1/a")?.state).toBe("Owned");
+  });
+
   it("is not known while neither the cluster nor a pod has named its namespaces", () => {
     const route = (name: string, upstream?: ClusterRoute["upstream"]): ClusterRoute => ({
       name,

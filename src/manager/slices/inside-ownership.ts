@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { remember } from "../../base/remember.ts";
 import type { Wait } from "../../mesh/handover/plan-fences.ts";
+import { type FrozenNamespace, frozenInside } from "../../mesh/ownership/frozen-places.ts";
 import type { RouteTable } from "../../mesh/ownership/table.ts";
 import { plannedClusters } from "../apps/planned-clusters.ts";
 import type { OwnershipPlan } from "../apps/published-plans.ts";
@@ -30,6 +31,7 @@ export function insideOfPlace(name: string): InsidePlace | undefined {
 }
 
 interface Owned {
+  readonly frozen: readonly FrozenNamespace[] | undefined;
   readonly tables: readonly RouteTable[];
   readonly waits: readonly Wait[];
   readonly places: ReadonlyMap<string, Ownership>;
@@ -48,11 +50,13 @@ export function ownershipInside(
       const tables = subsets.map((subset) => plan.rules.get(subset)?.clusterTables?.get(cluster) ?? desired);
       const waits = plan.clusterTableWaits?.get(cluster) ?? [];
       const known = lastOwned(desired);
+      // Each subset has the same.
+      const frozen = frozenInside(plan.rules.values().next().value?.frozen, cluster);
       const last = known.get(cluster);
-      if (last !== undefined && isSame(last, { tables, waits })) return [cluster, last.places];
-      const rules = new Map(subsets.map((subset, at) => [subset, { table: tables[at] ?? desired }]));
+      if (last !== undefined && isSame(last, { tables, waits, frozen })) return [cluster, last.places];
+      const rules = new Map(subsets.map((subset, at) => [subset, { table: tables[at] ?? desired, frozen }]));
       const places = inCluster(cluster, ownershipByPlace({ desired, rules, waits }));
-      known.set(cluster, { tables, waits, places });
+      known.set(cluster, { tables, waits, frozen, places });
       return [cluster, places];
     }),
   );
@@ -60,7 +64,7 @@ export function ownershipInside(
 
 function isSame(a: Owned, b: Omit<Owned, "places">): boolean {
   const areTablesSame = a.tables.length === b.tables.length && a.tables.every((table, at) => table === b.tables[at]);
-  return areTablesSame && isDeepStrictEqual(a.waits, b.waits);
+  return areTablesSame && isDeepStrictEqual([a.waits, a.frozen], [b.waits, b.frozen]);
 }
 
 function inCluster(cluster: string, owned: ReadonlyMap<string, Ownership>): ReadonlyMap<string, Ownership> {

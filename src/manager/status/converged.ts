@@ -6,6 +6,7 @@ import type { WaitingOn } from "../../api/app-status.ts";
 import { isUnheard, type Wait } from "../../mesh/handover/plan-fences.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
+import { thawText } from "../../mesh/ownership/words.ts";
 import type { Counts } from "./counts.ts";
 import {
   ageText,
@@ -33,6 +34,7 @@ export const CONVERGED_REASONS = [
   "Dissolving",
   "Invalid",
   "NotPlaced",
+  "NotFrozen",
 ] as const;
 
 type ConvergedVerdict = Verdict<(typeof CONVERGED_REASONS)[number]>;
@@ -49,7 +51,8 @@ export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover 
     const what = `pod ${bare.name} carries no proxy and may write what other subsets own`;
     return { status: "False", reason: "PodsWithoutProxy", message: `${what}: restart it to have it injected` };
   }
-  if (behind === undefined) return unfrozenVerdict(facts) ?? { status: "True", reason: "InSync", message };
+  if (behind === undefined)
+    return unfrozenVerdict(facts) ?? unheldVerdict(facts) ?? { status: "True", reason: "InSync", message };
   return {
     status: "False",
     reason: "ProxiesBehind",
@@ -68,32 +71,52 @@ function unfrozenVerdict(facts: StatusFacts): ConvergedVerdict | undefined {
   const { unfrozen = [] } = facts.plan;
   const pod = unfrozen.find((each) => !isUnheard(each)) ?? unfrozen[0];
   if (pod === undefined) return undefined;
-  const { podName, cause } = pod;
-  const what = `pod ${podName} may write in frozen namespaces`;
+  const { podName, cause, cluster } = pod;
+  const what = `pod ${podName} may write in frozen namespaces${cluster === undefined ? "" : ` of cluster ${cluster}`}`;
   switch (cause) {
     case "unreported":
     case "just-listed":
       return rebuilding(facts, pod);
     case "no-proxy":
     case "older-proxy": {
-      const lack = cause === "no-proxy" ? "no proxy" : "no proxy that knows freezes";
+      const known = cluster === undefined ? "freezes" : "freezes in other clusters";
+      const lack = cause === "no-proxy" ? "no proxy" : `no proxy that knows ${known}`;
       return {
         status: "False",
         reason: "PodsWithoutProxy",
         message: `${what}, since it carries ${lack}: restart it to have it injected`,
       };
     }
-    case "pod-gone":
-      return {
-        status: "False",
-        reason: "ProxiesBehind",
-        message: `${what}: it was removed, and the API server may still accept its token`,
-      };
+    case "not-enforced":
+      return { status: "False", reason: "PodsWithoutProxy", message: `${what}, since ${NOT_ENFORCED}` };
+    case "pod-gone": {
+      const why = cluster === undefined ? "the API server may still accept its token" : "its last requests may still run";
+      return { status: "False", reason: "ProxiesBehind", message: `${what}: it was removed, and ${why}` };
+    }
     case "behind":
       return { status: "False", reason: "ProxiesBehind", message: `${what}: its proxy is behind` };
     default:
       return cause satisfies never;
   }
+}
+
+const NOT_ENFORCED =
+  "its proxy does not see what it sends to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it";
+
+/** A person would take the namespace for a frozen one. */
+function unheldVerdict({ plan: { unheld = [], rules } }: StatusFacts): ConvergedVerdict | undefined {
+  const [first] = unheld;
+  const [{ app } = { app: undefined }] = rules.values();
+  if (first === undefined || app === undefined) return undefined;
+  const { cluster, namespace, interception } = first;
+  const why =
+    interception === undefined
+      ? "the app divides no MeshCluster of this name"
+      : `MeshCluster ${cluster} has interception ${interception}, and freezes need Terminate`;
+  const more = unheld.length === 1 ? "" : `, nor are ${unheld.length - 1} more`;
+  const thaw = thawText({ app, inside: cluster }, namespace);
+  const message = `namespace ${namespace} of cluster ${cluster} is not frozen${more}: ${why}; to take the freeze back: ${thaw}`;
+  return { status: "False", reason: "NotFrozen", message };
 }
 
 /** "4 of 5 proxies enforce route 17". */

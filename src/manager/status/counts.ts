@@ -48,10 +48,10 @@ export function countsOf(facts: StatusFacts, gains: ReadonlyMap<string, Gain>): 
   };
 }
 
-/** Each subset has the same frozen namespaces. */
+/** Each subset has the same frozen namespaces. Freezes that stop nobody do not count. */
 export function frozenOf({ plan }: Pick<StatusFacts, "plan">): number {
   const [rules] = plan.rules.values();
-  return rules?.frozen?.length ?? 0;
+  return (rules?.frozen?.length ?? 0) - (plan.unheld?.length ?? 0);
 }
 
 function countProxies(facts: StatusFacts): Counts["proxies"] {

@@ -1,7 +1,10 @@
 import { expect, it } from "vitest";
 import { appPod } from "../../../test/support/pod-facts.ts";
+import { table } from "../../../test/support/route-table.ts";
 import { createStatusWorld, type StatusWorld } from "../../../test/support/status-world.ts";
 import type { AppStatus } from "../../api/app-status.ts";
+import { CLUSTER_FREEZE, CLUSTER_OBJECTS, CLUSTER_REQUESTS, CLUSTER_SERVERS, FREEZE } from "../../mesh/contract/route-type.ts";
+import type { ClusterRoute } from "../../mesh/ownership/clusters.ts";
 import { conditionOf } from "./facts.ts";
 
 const undivided = { selector: { matchLabels: { component: "app" } } };
@@ -73,4 +76,63 @@ it("a freeze has not converged while a terminating pod without a connection may 
   });
   world.pods.delete("a1");
   expect(converged(world.reconcile())?.status).toBe("True");
+});
+
+const eu: ClusterRoute = { name: "eu", servers: ["eu:443"], drainMs: 1, owner: "", upstream: { url: "https://eu" } };
+const FULL = new Set([FREEZE, CLUSTER_OBJECTS, CLUSTER_SERVERS, CLUSTER_REQUESTS, CLUSTER_FREEZE]);
+
+function frozenInEu(clusters: readonly ClusterRoute[] | undefined, capabilities: ReadonlySet<string> = FULL) {
+  const world = settledWorld("a0");
+  world.reports.set("a0", { capabilities });
+  world.clusters = clusters && { clusters, clusterTables: new Map([["eu", table([], { prod: [] })]]) };
+  world.settle();
+  world.spec = { ...undivided, route: { frozen: { "eu/prod": "restore" } } };
+  return world;
+}
+
+it("a freeze in another cluster has converged once all pods enforce it, and counts among the frozen namespaces", () => {
+  const world = frozenInEu([eu]);
+  expect(converged(world.reconcile())).toMatchObject({ status: "False", reason: "ProxiesBehind" });
+  const status = world.settle();
+  expect(converged(status)).toMatchObject({ status: "True", reason: "InSync" });
+  expect(status.namespaces?.frozen).toBe(1);
+});
+
+it.each<[string, readonly string[], string]>([
+  ["older", [CLUSTER_FREEZE], "it carries no proxy that knows freezes in other clusters: restart it to have it injected"],
+  [
+    "without egress",
+    [CLUSTER_FREEZE, CLUSTER_REQUESTS, CLUSTER_SERVERS],
+    "its proxy does not see what it sends to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it",
+  ],
+])("a freeze in another cluster has not converged while a proxy is %s", (_what, missing, why) => {
+  const world = frozenInEu([eu], FULL.difference(new Set(missing)));
+  expect(converged(world.settle())).toMatchObject({
+    status: "False",
+    reason: "PodsWithoutProxy",
+    message: `pod a0 may write in frozen namespaces of cluster eu, since ${why}`,
+  });
+});
+
+it.each<[string, readonly ClusterRoute[] | undefined, string]>([
+  ["that the app does not divide", undefined, "the app divides no MeshCluster of this name"],
+  ["that is unknown", [{ ...eu, name: "us" }], "the app divides no MeshCluster of this name"],
+  ["with Tunnel", [{ ...eu, upstream: undefined }], "MeshCluster eu has interception Tunnel, and freezes need Terminate"],
+  [
+    "with None",
+    [{ ...eu, upstream: undefined, isOpen: true }],
+    "MeshCluster eu has interception None, and freezes need Terminate",
+  ],
+])("a freeze in a cluster %s is not said to hold", (_what, clusters, why) => {
+  const world = frozenInEu(clusters);
+  const status = world.settle();
+  expect(converged(status)).toMatchObject({
+    status: "False",
+    reason: "NotFrozen",
+    message: `namespace prod of cluster eu is not frozen: ${why}; to take the freeze back: ctrlmesh thaw prod --app app -n shop --cluster eu`,
+  });
+  expect(conditionOf(status, "Accepted")?.message).toBe("the spec is valid");
+  expect(status.namespaces?.frozen).toBeUndefined();
+  world.spec = undivided;
+  expect(converged(world.settle())?.status).toBe("True");
 });

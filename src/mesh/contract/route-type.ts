@@ -33,7 +33,7 @@ import { canonicalJson, fixedPartsToJson, tableHash, tableToBytes } from "./tabl
 import { NAMES } from "./table-schema.ts";
 
 /** A route without version and digest. */
-export type RouteContent = Omit<Snapshot, keyof Versioned>;
+export type RouteContent = Omit<Snapshot, keyof Versioned | "inside">;
 
 export const ROUTE: ResourceType<Snapshot> = {
   name: "routes",
@@ -138,6 +138,9 @@ const ROUTE_DELTA = TABLE_DELTA.extend({ frozen: FROZEN, clusters: CLUSTER_LIST,
 
 /** The capability of a proxy that enforces `frozen`. One without it acknowledges such a route all the same. */
 export const FREEZE = "freeze";
+
+/** The capability of a proxy that also enforces `frozen` inside the clusters that it serves. */
+export const CLUSTER_FREEZE = "cluster-freeze";
 
 /** The most clusters of a namespace. */
 export const MAX_CLUSTERS = 500;

@@ -1,6 +1,7 @@
 // What a plan is computed from: the spec of the app, its pods, and what their proxies have reported.
 import type { ClusterRoute } from "../ownership/clusters.ts";
-import type { AppRef, CallerPolicy, ClusterTables, FrozenNamespace, Guard } from "../ownership/snapshot.ts";
+import type { FrozenNamespace } from "../ownership/frozen-places.ts";
+import type { AppRef, CallerPolicy, ClusterTables, Guard } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
 import type { SourceWords } from "../ownership/words.ts";
 import type { AppPod } from "./app-pod.ts";

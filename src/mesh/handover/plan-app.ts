@@ -12,7 +12,7 @@ import { type ClusterTrouble, type ClusterWait, clusterTroubles } from "./plan-c
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
 import { podKey } from "./proxy-facts.ts";
 import { createRules, type UnversionedSnapshot } from "./subset-rules.ts";
-import { type UnfrozenPod, unfrozenPods } from "./unfrozen.ts";
+import { type UnfrozenPod, type UnheldFreeze, unfrozenPods, unheldFreezes } from "./unfrozen.ts";
 
 export interface AppPlan {
   readonly desired: RouteTable;
@@ -25,6 +25,8 @@ export interface AppPlan {
   readonly waits: readonly Wait[];
   /** The pods that may still write in a frozen namespace. Absent: none. */
   readonly unfrozen?: readonly UnfrozenPod[];
+  /** The freezes that stop nobody. Absent: none. */
+  readonly unheld?: readonly UnheldFreeze[];
   /** The pods that may still send requests to clusters of another subset. Absent: none. */
   readonly clusterWaits?: readonly ClusterWait[];
   /** Absent: none. */
@@ -79,7 +81,8 @@ export function planApp(facts: AppFacts): AppPlan {
     },
     digest: rules.digest,
     waits: fences.waits,
-    unfrozen: unfrozenPods({ app, frozen, pods, factsOf, gone }),
+    unfrozen: unfrozenPods({ app, frozen, clusters, pods, factsOf, gone, goneAbroad: facts.goneAbroad }),
+    unheld: unheldFreezes(frozen, clusters),
     ...(abroad && { clusterWaits: abroad.waits, clusterTroubles: clusterTroubles(clusters ?? [], pods, factsOf) }),
     ...(abroad?.clusterTables && { clusterTables: abroad.clusterTables, clusterTableWaits: abroad.clusterTableWaits }),
     ...kept,

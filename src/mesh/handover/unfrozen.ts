@@ -1,7 +1,9 @@
 // The pods that may still write in a frozen namespace, whoever owns it. Pure. Invariant: a pod is missing only if its proxy
 // enforces the freeze, or if nothing of it can write. The fences do not show these pods, since a freeze moves nothing.
-import { FREEZE } from "../contract/route-type.ts";
-import type { AppRef, FrozenNamespace, Snapshot } from "../ownership/snapshot.ts";
+import { CLUSTER_FREEZE, CLUSTER_SERVERS, FREEZE } from "../contract/route-type.ts";
+import { type ClusterRoute, mayReach } from "../ownership/clusters.ts";
+import { type FrozenNamespace, frozenPlaceOf } from "../ownership/frozen-places.ts";
+import type { AppRef, Snapshot } from "../ownership/snapshot.ts";
 import type { AppPod } from "./app-pod.ts";
 import { type GoneAppPod, isOfApp, isOver, snapshotsOf } from "./claims.ts";
 import { type FactsOf, type ProxyFacts, podKey } from "./proxy-facts.ts";
@@ -10,49 +12,108 @@ export interface UnfrozenPod {
   /** "" with the cause "just-listed", as in Claim. */
   readonly podName: string;
   readonly cause: UnfrozenCause;
+  /** The other cluster in which the namespaces are. Absent: home. */
+  readonly cluster?: string;
 }
 
 type UnfrozenCause =
   | "no-proxy"
   /** The proxy acknowledges a freeze and does not know it. */
   | "older-proxy"
+  /** The proxy does not see what the pod sends to other clusters. */
+  | "not-enforced"
   /** The proxy may enforce routes without the freeze. */
   | "behind"
-  /** The pod's object is gone, and the API server may still accept its token. */
+  /** The pod's object is gone, and the API server may still accept its token, or another cluster may still work on its last requests. */
   | "pod-gone"
   | "unreported"
   | "just-listed";
 
+/** A freeze that stops nobody, since the proxies do not serve the operator's requests to its cluster. */
+export interface UnheldFreeze {
+  readonly cluster: string;
+  readonly namespace: string;
+  /** The interception of the cluster. Undefined: the app divides no cluster of that name. */
+  readonly interception: "Tunnel" | "None" | undefined;
+}
+
 interface FrozenFacts {
   readonly app: AppRef;
   readonly frozen: readonly FrozenNamespace[] | undefined;
+  /** Those that the app divides. Absent: none. */
+  readonly clusters?: readonly ClusterRoute[] | undefined;
   readonly pods: readonly AppPod[];
   readonly factsOf: FactsOf;
   readonly gone: readonly GoneAppPod[];
+  /** The same for requests to other clusters. */
+  readonly goneAbroad?: readonly GoneAppPod[] | undefined;
 }
 
-export function unfrozenPods({ app, frozen = [], pods, factsOf, gone }: FrozenFacts): UnfrozenPod[] {
-  if (frozen.length === 0) return [];
-  const freezesAll = createTest(app, frozen);
-  const live = pods.flatMap((pod) => unfrozen(pod, factsOf(podKey(pod)), freezesAll));
+export function unfrozenPods({ app, frozen = [], clusters = [], goneAbroad = [], ...facts }: FrozenFacts): UnfrozenPod[] {
+  const byCluster = Map.groupBy(frozen, ({ namespace }) => frozenPlaceOf(namespace).cluster);
+  return [...byCluster].flatMap(([name, places]): UnfrozenPod[] => {
+    const freezesAll = createTest(app, places);
+    if (name === undefined) return podsThatMay({ ...facts, lackOf: lackAtHome, holds: freezesAll });
+    const cluster = clusters.find((each) => each.name === name);
+    if (cluster?.upstream === undefined) return [];
+    const isServed = (view: Snapshot) => !cluster.servers.some((server) => mayReach(view, server));
+    const holds = (view: Snapshot) => freezesAll(view) && isServed(view);
+    return podsThatMay({ ...facts, gone: goneAbroad, lackOf: lackAbroad, holds }).map((pod) => ({ ...pod, cluster: name }));
+  });
+}
+
+/** @param clusters those that the app divides; undefined: none */
+export function unheldFreezes(
+  frozen: readonly FrozenNamespace[] = [],
+  clusters: readonly ClusterRoute[] = [],
+): readonly UnheldFreeze[] {
+  return frozen.flatMap(({ namespace: name }) => {
+    const { cluster, namespace } = frozenPlaceOf(name);
+    const route = clusters.find((each) => each.name === cluster);
+    if (cluster === undefined || route?.upstream !== undefined) return [];
+    return [{ cluster, namespace, interception: route && (route.isOpen ? "None" : "Tunnel") }];
+  });
+}
+
+type Lack = Extract<UnfrozenCause, "older-proxy" | "not-enforced">;
+
+interface PodFacts extends Pick<FrozenFacts, "pods" | "factsOf" | "gone"> {
+  /** What the proxy would need to enforce the freezes; undefined: nothing. */
+  lackOf(facts: ProxyFacts): Lack | undefined;
+  /** True if routes hold the freezes. */
+  holds(snapshot: Snapshot): boolean;
+}
+
+function podsThatMay({ pods, factsOf, gone, ...tests }: PodFacts): UnfrozenPod[] {
+  const live = pods.flatMap((pod) => unfrozen(pod, factsOf(podKey(pod)), tests));
   const removed = gone.flatMap((each): UnfrozenPod[] => {
     if (each === "unknown") return [{ podName: "", cause: "just-listed" }];
     // As for claims, the last status of a removed pod proves nothing.
     const pod = { ...each.pod, running: true, ended: false };
-    return unfrozen(pod, each.facts, freezesAll).map(({ podName }) => ({ podName, cause: "pod-gone" }));
+    return unfrozen(pod, each.facts, tests).map(({ podName }) => ({ podName, cause: "pod-gone" }));
   });
   return [...live, ...removed];
 }
 
-function unfrozen(pod: AppPod, facts: ProxyFacts | undefined, freezesAll: (snapshot: Snapshot) => boolean): UnfrozenPod[] {
+function unfrozen(pod: AppPod, facts: ProxyFacts | undefined, { lackOf, holds }: Pick<PodFacts, "lackOf" | "holds">) {
   const because = (cause: UnfrozenCause): UnfrozenPod[] => [{ podName: pod.name, cause }];
   if (isOver(pod, facts)) return [];
   if (pod.proxy === "none" && pod.running) return because("no-proxy");
   if (facts === undefined) return pod.proxy === "none" || !pod.running ? [] : because("unreported");
   if (facts.mayHoldMore) return because("unreported");
   const snapshots = snapshotsOf(pod, facts);
-  if (snapshots.length > 0 && !facts.capabilities.has(FREEZE)) return because("older-proxy");
-  return snapshots.every(freezesAll) ? [] : because("behind");
+  const lack = lackOf(facts);
+  if (snapshots.length > 0 && lack !== undefined) return because(lack);
+  return snapshots.every(holds) ? [] : because("behind");
+}
+
+function lackAtHome({ capabilities }: ProxyFacts): Lack | undefined {
+  return capabilities.has(FREEZE) ? undefined : "older-proxy";
+}
+
+function lackAbroad({ capabilities }: ProxyFacts): Lack | undefined {
+  if (capabilities.has(CLUSTER_FREEZE)) return undefined;
+  return capabilities.has(FREEZE) && !capabilities.has(CLUSTER_SERVERS) ? "not-enforced" : "older-proxy";
 }
 
 /** A test for snapshots of the app that freeze these namespaces. The pods of a subset share their snapshot. */

@@ -133,7 +133,8 @@ function refuseFrozen(view: ResourceView, info: ResourceInfo, scope: ResourceSco
   const reason = view.frozen?.get(namespace);
   if (reason === undefined) return undefined;
   const whole = isOne ? "" : "it reaches every namespace, and ";
-  const message = `${describe(info)}: ${whole}namespace "${namespace}" is frozen: ${plainText(reason)}`;
+  const cluster = view.inside === undefined ? "" : ` of cluster "${view.inside}"`;
+  const message = `${describe(info)}: ${whole}namespace "${namespace}"${cluster} is frozen: ${plainText(reason)}`;
   return { kind: "frozen", namespace, message };
 }
 

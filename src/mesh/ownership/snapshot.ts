@@ -4,6 +4,7 @@ import type { Labels } from "../../kube/label-selector.ts";
 import { CLUSTER_SCOPE, clusterPlace } from "../../kube/place.ts";
 import type { GroupResource } from "../../kube/types.ts";
 import type { ClusterRoute } from "./clusters.ts";
+import type { FrozenNamespace } from "./frozen-places.ts";
 import { type HiddenObjects, hidingCluster } from "./hidden-objects.ts";
 import type { Owner } from "./owners.ts";
 import type { RouteTable } from "./table.ts";
@@ -49,6 +50,8 @@ export interface Snapshot {
   readonly clusterTables?: ClusterTables | undefined;
   /** Absent if an older manager made the snapshot. */
   readonly words?: SourceWords | undefined;
+  /** Name of the other cluster whose part of a snapshot this is. No route has it. Absent: home. */
+  readonly inside?: string | undefined;
 }
 
 export type ClusterTables = ReadonlyMap<string, RouteTable>;
@@ -56,12 +59,6 @@ export type ClusterTables = ReadonlyMap<string, RouteTable>;
 /** The tables by which the pod may write: at home, and in other clusters. */
 export function tablesIn({ table, clusterTables }: Pick<Snapshot, "table" | "clusterTables">): RouteTable[] {
   return [table, ...(clusterTables?.values() ?? [])];
-}
-
-/** A person works in the namespace. It moves between subsets as any other. */
-export interface FrozenNamespace {
-  readonly namespace: string;
-  readonly reason: string;
 }
 
 /** `Warn`: writes to objects of other subsets pass, with a warning. Absent: they are refused. */
@@ -96,6 +93,8 @@ export interface ResourceView {
   readonly guard?: Guard | undefined;
   /** The reasons of the frozen namespaces by their names. Absent: none. */
   readonly frozen?: ReadonlyMap<string, string> | undefined;
+  /** As in Snapshot. */
+  readonly inside?: string | undefined;
   /** Objects that the subset does not see, though it owns their namespaces. */
   readonly hidden?: HiddenObjects | undefined;
   /** Shards own cluster-scoped objects by name. Absent is false. */

@@ -1,12 +1,11 @@
 // Makes the view of one resource from a snapshot. Pure. The session caches the views of each snapshot.
-import { remember } from "../../base/remember.ts";
 import { formatTerms, type LabelTerm, matchesTerms } from "../../kube/label-selector.ts";
 import { BUCKETS } from "../../kube/place.ts";
+import { reasonsOf } from "./frozen-places.ts";
 import { hiddenObjects } from "./hidden-objects.ts";
 import { isOwnedBy, ownersOf } from "./owners.ts";
 import { createRetainedTest, indexRetained, momentaryTest, type RetainedIndex } from "./retained-index.ts";
 import {
-  type FrozenNamespace,
   governingResource,
   type LabelFilter,
   type NamespacesByOwnership,
@@ -43,6 +42,7 @@ export function viewOf(
     labelFilter,
     guard: snapshot.guard,
     frozen: snapshot.frozen && reasonsOf(snapshot.frozen),
+    inside: snapshot.inside,
     hidden,
     isByName: BUCKETS.some((bucket) => snapshot.table.classOf.has(bucket)),
     ownershipOf,
@@ -60,10 +60,6 @@ export function viewOf(
     readView: { ...readViewFor(view, isRetained, snapshot.table), isForMoment: momentaryTest(retained, isRetained) },
   };
 }
-
-const reasonsOf = remember(
-  (frozen: readonly FrozenNamespace[]) => new Map(frozen.map(({ namespace, reason }) => [namespace, reason])),
-);
 
 function readViewFor(view: ResourceView, isRetained: (namespace: string) => boolean, table: RouteTable): ResourceView {
   const ownershipOf = (namespace: string): Ownership => (isRetained(namespace) ? "own" : view.ownershipOf(namespace));

@@ -81,9 +81,10 @@ export function editText({ app, words = NEUTRAL }: OfApp): string {
   return `edit ${words.rules} ${app.namespace}/${app.name}`;
 }
 
-/** The command that lets the app write in a frozen namespace again. */
-export function thawText({ app }: OfApp, namespace: string): string {
-  return `ctrlmesh thaw ${namespace} --app ${app.name} -n ${app.namespace}`;
+/** The command that lets the app write in a frozen namespace again. `inside`: of this other cluster. */
+export function thawText({ app, inside }: OfApp & { readonly inside?: string | undefined }, namespace: string): string {
+  const cluster = inside === undefined ? "" : ` --cluster ${inside}`;
+  return `ctrlmesh thaw ${namespace} --app ${app.name} -n ${app.namespace}${cluster}`;
 }
 
 /** Why a user agent is not served. `rule` is the entry of the list that matches it. */

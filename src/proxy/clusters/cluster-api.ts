@@ -8,7 +8,7 @@ import type { ProcessContext } from "../../base/process-context.ts";
 import type { RequestInfo, ResourceInfo } from "../../kube/request-info.ts";
 import { StatusError } from "../../kube/status.ts";
 import type { ClusterRoute, ClusterUpstream } from "../../mesh/ownership/clusters.ts";
-import { isAct } from "../../mesh/ownership/decide.ts";
+import { isAct, reachOf } from "../../mesh/ownership/decide.ts";
 import { governingPlace } from "../../mesh/ownership/snapshot.ts";
 import { type ApiServer, type ApiServerOptions, createApiServer, DEFAULT_TIMEOUTS } from "../api-server/api-server.ts";
 import { fixedTrust } from "../api-server/connector.ts";
@@ -57,7 +57,7 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
     if (!isWrite(info)) return () => undefined;
     const isInOnePlace = info.namespace !== "" || info.verb !== "deletecollection";
     const done = isInOnePlace
-      ? session.beginWrite(governingPlace(info.group, info.resource, info), info)
+      ? session.beginWrite(governingPlace(info.group, info.resource, info), info, reachOf(info, "unknown"))
       : session.beginWrite(info.namespace);
     return () => void clock.after(drainMs, done);
   };

@@ -1,6 +1,8 @@
 // The enforcer of the routes at home, and one for each other cluster whose requests the proxy serves: each judges requests by the
 // route table of its own API server. Invariant: routes are acknowledged only when no write is in flight that they refuse, in any of
 // the clusters. A cluster without a table in the routes is closed, so all its writes count as refused.
+import { isDeepStrictEqual } from "node:util";
+import { frozenInside } from "../../mesh/ownership/frozen-places.ts";
 import type { Snapshot } from "../../mesh/ownership/snapshot.ts";
 import { createEnforcer, type Enforcer } from "./enforcer.ts";
 import type { Session } from "./session.ts";
@@ -12,8 +14,9 @@ const NOWHERE = "/";
 export function snapshotInside(snapshot: Snapshot, cluster: string): Snapshot | undefined {
   const table = snapshot.clusterTables?.get(cluster);
   if (table === undefined) return undefined;
-  const { frozen: _, clusters: __, clusterTables: ___, ...common } = snapshot;
-  return { ...common, table, podNamespace: NOWHERE, lockName: "" };
+  const { clusters: _, clusterTables: __, ...common } = snapshot;
+  const frozen = frozenInside(snapshot.frozen, cluster);
+  return { ...common, table, podNamespace: NOWHERE, lockName: "", inside: cluster, frozen };
 }
 
 export interface Enforcers extends Enforcer {
@@ -83,5 +86,6 @@ export function createEnforcers(onListenerError?: (error: unknown) => void): Enf
 
 /** Most updates change the tables of few clusters, and each enforced snapshot makes all watches there look for moves. */
 function hasSameRules(a: Snapshot, b: Snapshot): boolean {
-  return a.table === b.table && a.subset === b.subset && a.guard === b.guard && a.callers === b.callers;
+  const areFieldsSame = a.table === b.table && a.subset === b.subset && a.guard === b.guard && a.callers === b.callers;
+  return areFieldsSame && isDeepStrictEqual(a.frozen, b.frozen);
 }

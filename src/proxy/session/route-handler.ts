@@ -5,7 +5,14 @@ import type { Timer } from "../../base/clock.ts";
 import { runMachine } from "../../base/machine.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { PodRef, UpdateMessage } from "../../mesh/contract/messages.ts";
-import { CLUSTER_OBJECTS, CLUSTER_REQUESTS, CLUSTER_SERVERS, FREEZE, ROUTE } from "../../mesh/contract/route-type.ts";
+import {
+  CLUSTER_FREEZE,
+  CLUSTER_OBJECTS,
+  CLUSTER_REQUESTS,
+  CLUSTER_SERVERS,
+  FREEZE,
+  ROUTE,
+} from "../../mesh/contract/route-type.ts";
 import { type Claims, heldClaims, isSettled } from "../../mesh/link/held-claims.ts";
 import { inheritedWritesMs, NO_ROUTES, type RoutesEffect, type RoutesEvent, stepRoutes } from "../../mesh/link/proxy-routes.ts";
 import { readUpdate } from "../../mesh/link/read-update.ts";
@@ -119,7 +126,7 @@ export function createRouteHandler(deps: RouteHandlerDeps) {
     capabilities: [
       FREEZE,
       CLUSTER_OBJECTS,
-      ...(seesEgress ? [CLUSTER_SERVERS, CLUSTER_REQUESTS] : []),
+      ...(seesEgress ? [CLUSTER_SERVERS, CLUSTER_REQUESTS, CLUSTER_FREEZE] : []),
       ...(ROUTE.delta === undefined ? [] : [ROUTE.delta.capability]),
     ],
     take(update: UpdateMessage, answersTo: Answers) {

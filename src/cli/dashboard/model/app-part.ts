@@ -19,7 +19,7 @@ export function appPart(app: FoundApp): AppPart {
     name,
     ready: readyState(conditionOf(app, "Ready"), object.metadata.generation),
     isPaused: pausedObjects(app).length > 0,
-    frozen: frozenIn(app).map(({ namespace: place, reason }) => ({ namespace: place, reason })),
+    frozen: frozenIn(app).map(({ cluster, namespace: place, reason }) => ({ cluster, namespace: place, reason })),
     proxies,
     namespaces,
     subsets,

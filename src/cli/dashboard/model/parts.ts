@@ -44,8 +44,8 @@ export interface AppPart {
   readonly ready: ReadyState;
   /** Its spec pauses it. */
   readonly isPaused: boolean;
-  /** The namespaces that its spec freezes. */
-  readonly frozen: readonly { readonly namespace: string; readonly reason: string }[];
+  /** The namespaces that its spec freezes, at home and in other clusters. */
+  readonly frozen: readonly { readonly cluster?: string | undefined; readonly namespace: string; readonly reason: string }[];
   readonly proxies?: AppStatus["proxies"];
   readonly namespaces?: AppStatus["namespaces"];
   readonly subsets: NonNullable<AppStatus["subsets"]>;

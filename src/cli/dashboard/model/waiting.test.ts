@@ -60,6 +60,9 @@ test("a pause waits for a person, with the command that ends it", () => {
 test("a frozen namespace waits for a person, with the reason and the command that thaws it", () => {
   const [item] = waitingItems([{ ...CALM, frozen: [{ namespace: "team-b", reason: "restore of a backup" }] }]);
   expect(item).toMatchObject({ urgency: "held", what: "namespace team-b frozen", message: "restore of a backup" });
+  const [inside] = waitingItems([{ ...CALM, frozen: [{ cluster: "eu-1", namespace: "team-b", reason: "x" }] }]);
+  expect(inside).toMatchObject({ what: "namespace team-b of cluster eu-1 frozen" });
+  expect(inside?.next.join(" ")).toMatch(/^ctrlmesh thaw team-b --cluster eu-1 --app shop /);
   expect(item?.next.join(" ")).toBe("ctrlmesh thaw team-b --app shop -n ops");
 });
 

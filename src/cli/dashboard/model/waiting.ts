@@ -71,12 +71,12 @@ function appFindings(app: AppPart): Finding[] {
 }
 
 function frozenFindings({ frozen }: AppPart): Finding[] {
-  return frozen.map(({ namespace, reason }) => ({
+  return frozen.map(({ cluster, namespace, reason }) => ({
     urgency: "held",
-    what: `namespace ${namespace} frozen`,
+    what: `namespace ${namespace}${cluster === undefined ? "" : ` of cluster ${cluster}`} frozen`,
     whom: "a person, who thaws it",
     message: reason,
-    next: ["ctrlmesh", "thaw", namespace, "--app"],
+    next: ["ctrlmesh", "thaw", namespace, ...(cluster === undefined ? [] : ["--cluster", cluster]), "--app"],
   }));
 }
 

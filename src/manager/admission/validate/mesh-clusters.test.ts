@@ -58,4 +58,12 @@ describe("the validating webhook of MeshClusters", () => {
       });
     },
   );
+
+  it("warns of a server that is the sidecar itself, as in a derived kubeconfig", async () => {
+    const servers = ["https://eu-1.example", "https://127.0.0.1:5443/_ctrlmesh/clusters/eu-1"];
+    expect(await ask(cluster({ servers }))).toEqual({
+      allowed: true,
+      warnings: ["spec.servers[1] leads to the sidecar: write the URL of the cluster itself"],
+    });
+  });
 });

@@ -2,6 +2,7 @@
 // beside others.
 import { type MeshCluster, validateMeshCluster } from "../../../api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../../api/resources.ts";
+import { CLUSTERS_PATH } from "../../../mesh/ownership/clusters.ts";
 import { checkEdit } from "../../apps/check-edit.ts";
 import type { CheckedKind } from "./validate-webhook.ts";
 
@@ -13,7 +14,10 @@ export const checkedMeshClusters: CheckedKind = {
   },
 };
 
-function* notes({ spec: { interception, discoveredBy = [] } }: MeshCluster): Iterable<string> {
+function* notes({ spec: { servers, interception, discoveredBy = [] } }: MeshCluster): Iterable<string> {
+  for (const [at, server] of servers.entries())
+    if (URL.parse(server)?.pathname.startsWith(CLUSTERS_PATH))
+      yield `spec.servers[${at}] leads to the sidecar: write the URL of the cluster itself`;
   if (interception === "None" && discoveredBy.length === 0)
     yield "spec.discoveredBy is empty, so with interception: None every pod finds and reaches this cluster";
 }

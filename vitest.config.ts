@@ -1,10 +1,10 @@
 // The projects, in the order in which they run. unit: beside the code, no network; the files of a worker share their modules, which keep
-// no state. integration (localkube) and e2e (the real control plane, one for each file): three files at a time, which two cores just bear.
+// no state. integration (localkube) and e2e (the real control plane, one for each file): four files at a time, which keep two cores busy, since they also wait.
 // alone: the nightly files, which measure memory or need the whole machine, one at a time.
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/support/longest-first.ts";
 
-const WAITING = { maxWorkers: 3, sequence: { groupOrder: 2 } };
+const WAITING = { maxWorkers: 4, sequence: { groupOrder: 2 } };
 const E2E_TIMES = { testTimeout: 120_000, hookTimeout: 900_000 };
 /** Set by `npm run nightly`, see CONTRIBUTING.md. */
 const isNightly = process.env.NIGHTLY === "true";

@@ -170,6 +170,7 @@ describe("dropStalledReader", () => {
 it("a stranger that does not read an answer in bytes loses its connection after a time", async () => {
   const ca = createCa({ commonName: "test", now: Date.now() });
   const { certPem, keyPem } = issueServerCertificate(ca, { dnsNames: ["localhost"], now: Date.now() });
+  const dropped = Promise.withResolvers<void>();
   const server = createTrafficServer({
     listen: { host: "127.0.0.1", port: 0 },
     tls: {
@@ -179,7 +180,10 @@ it("a stranger that does not read an answer in bytes loses its connection after 
         return () => undefined;
       },
     },
-    stack: async () => ({ status: 200, headers: {}, body: Buffer.alloc(32 * 1024 * 1024) }),
+    stack: async ({ signal }) => {
+      signal.addEventListener("abort", dropped.resolve);
+      return { status: 200, headers: {}, body: Buffer.alloc(32 * 1024 * 1024) };
+    },
     createRecord: () => ({}),
     strangers: { maxConnections: 10, mayConnect: () => true },
     stalledMs: 300,
@@ -192,7 +196,7 @@ it("a stranger that does not read an answer in bytes loses its connection after 
   const closed = new Promise((resolve) => socket.once("close", resolve));
   socket.on("error", () => undefined).pause();
   socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await dropped.promise;
   let received = 0;
   socket.on("data", (chunk: Buffer) => {
     received += chunk.length;

@@ -129,7 +129,9 @@ describeWithKube("a cluster that is down", () => {
     await addCluster("c-6");
     await eventually(async () => expect(await counts()).toEqual([3, 3]), WAIT_MS);
     expect(await owners()).toMatchObject(before);
-    const { status } = await mesh.client.get(SHARDING_CONFIGS, ROOT);
-    expect(status?.conditions?.find(({ type }) => type === "Converged")?.status).toBe("True");
+    await eventually(async () => {
+      const { status } = await mesh.client.get(SHARDING_CONFIGS, ROOT);
+      expect(status?.conditions?.find(({ type }) => type === "Converged")?.status).toBe("True");
+    }, WAIT_MS);
   }, 180_000);
 });

@@ -10,6 +10,7 @@ import { DEFAULT_SUBSET } from "../../mesh/ownership/table.ts";
 import { subsetDisplayName, subsetText } from "../../mesh/ownership/words.ts";
 import { withTransitionTime } from "../../runtime/status-writer.ts";
 import type { AcceptedClusters } from "../apps/accept-clusters.ts";
+import { CLUSTER_WAIT_WORDS } from "../apps/cluster-wait-words.ts";
 import { countByHolder } from "../apps/count-by-holder.ts";
 import type { CredentialEnd } from "../cluster-namespaces/credential-ends.ts";
 import type { NamespacesState } from "../cluster-namespaces/namespaces-state.ts";
@@ -75,17 +76,6 @@ interface Verdict {
 
 const MAX_WAITING = 16;
 const MAX_MESSAGE_CHARS = 1_024;
-
-const CAUSES: Readonly<Record<ClusterWait["cause"], string>> = {
-  holds: "has not given up the cluster yet",
-  unreported: "has not reported to this manager yet",
-  unstarted: "does not start, so its proxy does not report",
-  "no-proxy": "has no proxy: restart it",
-  "pod-gone": "was removed, and its last requests may still run",
-  "just-listed": "may have been removed just before this manager became the leader",
-  "not-enforced":
-    "has a proxy that does not see requests to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it",
-};
 
 export function clusterStatus({
   object,
@@ -201,7 +191,7 @@ function enforcedVerdict(apps: readonly AppOfCluster[]): Verdict {
     const first = waits.find(({ cause }) => cause === "not-enforced" && route.upstream !== undefined) ?? waits[0];
     if (first === undefined) continue;
     const others = waits.length > 1 ? `, and ${waits.length - 1} more` : "";
-    const message = `${app}: pod ${podOf(first)} ${CAUSES[first.cause]}${others}; ${waitingText(route)}`;
+    const message = `${app}: pod ${podOf(first)} ${CLUSTER_WAIT_WORDS[first.cause]}${others}; ${waitingText(route)}`;
     // A pod that the mesh does not limit is named before pods that move.
     const isMoving = route.upstream === undefined ? route.isFenced : first.cause !== "not-enforced";
     return { status: "False", reason: isMoving ? "Moving" : "PodsNotEnforcing", message };

@@ -7,6 +7,7 @@ import { isUnheard, type Wait } from "../../mesh/handover/plan-fences.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
 import { thawText } from "../../mesh/ownership/words.ts";
+import { clusterMoves, unknownClusters } from "./cluster-moves.ts";
 import type { Counts } from "./counts.ts";
 import {
   ageText,
@@ -35,6 +36,7 @@ export const CONVERGED_REASONS = [
   "Invalid",
   "NotPlaced",
   "NotFrozen",
+  "NotKnown",
 ] as const;
 
 type ConvergedVerdict = Verdict<(typeof CONVERGED_REASONS)[number]>;
@@ -51,8 +53,14 @@ export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover 
     const what = `pod ${bare.name} carries no proxy and may write what other subsets own`;
     return { status: "False", reason: "PodsWithoutProxy", message: `${what}: restart it to have it injected` };
   }
+  const abroad = clusterMoves(facts.plan);
+  if (abroad !== undefined) return "unheard" in abroad ? rebuilding(facts, abroad.unheard) : abroad;
   if (behind === undefined)
-    return unfrozenVerdict(facts) ?? unheldVerdict(facts) ?? { status: "True", reason: "InSync", message };
+    return (
+      unfrozenVerdict(facts) ??
+      unheldVerdict(facts) ??
+      unknownClusters(facts.plan) ?? { status: "True", reason: "InSync", message }
+    );
   return {
     status: "False",
     reason: "ProxiesBehind",
@@ -87,8 +95,6 @@ function unfrozenVerdict(facts: StatusFacts): ConvergedVerdict | undefined {
         message: `${what}, since it carries ${lack}: restart it to have it injected`,
       };
     }
-    case "not-enforced":
-      return { status: "False", reason: "PodsWithoutProxy", message: `${what}, since ${NOT_ENFORCED}` };
     case "pod-gone": {
       const why = cluster === undefined ? "the API server may still accept its token" : "its last requests may still run";
       return { status: "False", reason: "ProxiesBehind", message: `${what}: it was removed, and ${why}` };
@@ -99,9 +105,6 @@ function unfrozenVerdict(facts: StatusFacts): ConvergedVerdict | undefined {
       return cause satisfies never;
   }
 }
-
-const NOT_ENFORCED =
-  "its proxy does not see what it sends to other servers: set the annotation ctrlmesh.kruise.io/egress and restart it";
 
 /** A person would take the namespace for a frozen one. */
 function unheldVerdict({ plan: { unheld = [], rules } }: StatusFacts): ConvergedVerdict | undefined {

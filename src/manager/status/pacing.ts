@@ -36,10 +36,13 @@ export function paceProgress(before: AppStatus | undefined, status: AppStatus, w
   return waitedMs >= limitMs ? { status, waitMs: undefined } : { status: before, waitMs: limitMs - waitedMs };
 }
 
-/** True if nothing differs but what changes while connected proxies acknowledge a route that moves nothing. */
+/** Without a handover, Moving is about other clusters. */
+const PROGRESS: ReadonlySet<string | undefined> = new Set(["ProxiesBehind", "Moving"]);
+
+/** True if nothing differs but what changes while connected proxies acknowledge a route that moves nothing at home. */
 function isProgress(before: AppStatus, status: AppStatus): boolean {
   const [was, is] = [before, status].map((each) => conditionOf(each, "Converged")?.reason);
-  if (is !== "ProxiesBehind" || (was !== "InSync" && was !== "ProxiesBehind")) return false;
+  if (!PROGRESS.has(is) || (was !== "InSync" && !PROGRESS.has(was))) return false;
   return status.handover === undefined && isDeepEqual(withoutProgress(before), withoutProgress(status));
 }
 

@@ -89,13 +89,13 @@ it("a pod may write in a frozen namespace of a cluster unless its routes freeze 
 it("a proxy of an earlier version, or one that does not see what is sent to clusters, does not freeze them", () => {
   const acknowledged = frozenInside;
   expect(causesInside({ acknowledged, capabilities: without(CLUSTER_FREEZE) })).toEqual(["eu older-proxy"]);
-  expect(causesInside({ acknowledged, capabilities: new Set([FREEZE, CLUSTER_OBJECTS]) })).toEqual(["eu not-enforced"]);
+  expect(causesInside({ acknowledged, capabilities: new Set([FREEZE, CLUSTER_OBJECTS]) })).toEqual(["eu older-proxy"]);
   expect(causesInside({ acknowledged, capabilities: new Set([CLUSTER_OBJECTS]) })).toEqual(["eu older-proxy"]);
   const both = [...INSIDE, { namespace: "prod", reason: "x" }];
   const atHome = snapshot(table([], {}), { frozen: both, clusters: [eu] });
   const factsOf = () => proxyFacts({ acknowledged: atHome, capabilities: new Set([FREEZE]) });
   expect(unfrozenPods({ app: APP, frozen: both, clusters: [eu], pods: [appPod("a")], factsOf, gone: [] })).toEqual([
-    { podName: "a", cause: "not-enforced", cluster: "eu" },
+    { podName: "a", cause: "older-proxy", cluster: "eu" },
   ]);
 });
 

@@ -1,6 +1,6 @@
 // The pods that may still write in a frozen namespace, whoever owns it. Pure. Invariant: a pod is missing only if its proxy
 // enforces the freeze, or if nothing of it can write. The fences do not show these pods, since a freeze moves nothing.
-import { CLUSTER_FREEZE, CLUSTER_SERVERS, FREEZE } from "../contract/route-type.ts";
+import { CLUSTER_FREEZE, FREEZE } from "../contract/route-type.ts";
 import { type ClusterRoute, mayReach } from "../ownership/clusters.ts";
 import { type FrozenNamespace, frozenPlaceOf } from "../ownership/frozen-places.ts";
 import type { AppRef, Snapshot } from "../ownership/snapshot.ts";
@@ -20,8 +20,6 @@ type UnfrozenCause =
   | "no-proxy"
   /** The proxy acknowledges a freeze and does not know it. */
   | "older-proxy"
-  /** The proxy does not see what the pod sends to other clusters. */
-  | "not-enforced"
   /** The proxy may enforce routes without the freeze. */
   | "behind"
   /** The pod's object is gone, and the API server may still accept its token, or another cluster may still work on its last requests. */
@@ -53,12 +51,15 @@ export function unfrozenPods({ app, frozen = [], clusters = [], goneAbroad = [],
   const byCluster = Map.groupBy(frozen, ({ namespace }) => frozenPlaceOf(namespace).cluster);
   return [...byCluster].flatMap(([name, places]): UnfrozenPod[] => {
     const freezesAll = createTest(app, places);
-    if (name === undefined) return podsThatMay({ ...facts, lackOf: lackAtHome, holds: freezesAll });
+    if (name === undefined) return podsThatMay({ ...facts, capability: FREEZE, holds: freezesAll });
     const cluster = clusters.find((each) => each.name === name);
     if (cluster?.upstream === undefined) return [];
     const isServed = (view: Snapshot) => !cluster.servers.some((server) => mayReach(view, server));
     const holds = (view: Snapshot) => freezesAll(view) && isServed(view);
-    return podsThatMay({ ...facts, gone: goneAbroad, lackOf: lackAbroad, holds }).map((pod) => ({ ...pod, cluster: name }));
+    return podsThatMay({ ...facts, gone: goneAbroad, capability: CLUSTER_FREEZE, holds }).map((pod) => ({
+      ...pod,
+      cluster: name,
+    }));
   });
 }
 
@@ -75,11 +76,9 @@ export function unheldFreezes(
   });
 }
 
-type Lack = Extract<UnfrozenCause, "older-proxy" | "not-enforced">;
-
 interface PodFacts extends Pick<FrozenFacts, "pods" | "factsOf" | "gone"> {
-  /** What the proxy would need to enforce the freezes; undefined: nothing. */
-  lackOf(facts: ProxyFacts): Lack | undefined;
+  /** That of a proxy that enforces the freezes. */
+  readonly capability: string;
   /** True if routes hold the freezes. */
   holds(snapshot: Snapshot): boolean;
 }
@@ -95,25 +94,15 @@ function podsThatMay({ pods, factsOf, gone, ...tests }: PodFacts): UnfrozenPod[]
   return [...live, ...removed];
 }
 
-function unfrozen(pod: AppPod, facts: ProxyFacts | undefined, { lackOf, holds }: Pick<PodFacts, "lackOf" | "holds">) {
+function unfrozen(pod: AppPod, facts: ProxyFacts | undefined, { capability, holds }: Pick<PodFacts, "capability" | "holds">) {
   const because = (cause: UnfrozenCause): UnfrozenPod[] => [{ podName: pod.name, cause }];
   if (isOver(pod, facts)) return [];
   if (pod.proxy === "none" && pod.running) return because("no-proxy");
   if (facts === undefined) return pod.proxy === "none" || !pod.running ? [] : because("unreported");
   if (facts.mayHoldMore) return because("unreported");
   const snapshots = snapshotsOf(pod, facts);
-  const lack = lackOf(facts);
-  if (snapshots.length > 0 && lack !== undefined) return because(lack);
+  if (snapshots.length > 0 && !facts.capabilities.has(capability)) return because("older-proxy");
   return snapshots.every(holds) ? [] : because("behind");
-}
-
-function lackAtHome({ capabilities }: ProxyFacts): Lack | undefined {
-  return capabilities.has(FREEZE) ? undefined : "older-proxy";
-}
-
-function lackAbroad({ capabilities }: ProxyFacts): Lack | undefined {
-  if (capabilities.has(CLUSTER_FREEZE)) return undefined;
-  return capabilities.has(FREEZE) && !capabilities.has(CLUSTER_SERVERS) ? "not-enforced" : "older-proxy";
 }
 
 /** A test for snapshots of the app that freeze these namespaces. The pods of a subset share their snapshot. */

@@ -1,0 +1,53 @@
+// What Converged says about other clusters: whose pods may still write what is another subset's there. Pure. Invariant: a cluster that is
+// down is waited for only while nobody knows its namespaces, since no pod can write there before.
+import type { AppPlan } from "../../mesh/handover/plan-app.ts";
+import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
+import { isUnheard } from "../../mesh/handover/plan-fences.ts";
+import { hasNothingYet } from "../../mesh/handover/resource-fences.ts";
+import { CLUSTER_WAIT_WORDS } from "../apps/cluster-wait-words.ts";
+import { plannedClusters } from "../apps/planned-clusters.ts";
+import { countText, type Verdict } from "./facts.ts";
+
+/** The verdict, or the pod of which the manager has to hear. Undefined: no cluster is waited for. */
+export function clusterMoves(
+  plan: AppPlan,
+): Verdict<"Moving" | "PodsWithoutProxy"> | { readonly unheard: ClusterWait } | undefined {
+  const { clusterWaits = [] } = plan;
+  const heard = clusterWaits.filter((wait) => !isUnheard(wait));
+  // A pod that the mesh does not limit waits for a person, and comes before pods that move.
+  const first = heard.find(({ cause }) => cause === "not-enforced" || cause === "no-proxy") ?? heard[0];
+  if (first === undefined) {
+    // After a failover, pods of which nothing is known are of no interest where nothing moves.
+    const unheard = clusterWaits.find(({ clusters }) => clusters.some((name) => isFenced(plan, name)));
+    return unheard && { unheard };
+  }
+  const { cause, clusters, podName } = first;
+  const pods = new Set(heard.map((wait) => wait.podName)).size - 1;
+  const more = pods === 0 ? "" : `, and ${countText(pods, "more pod")}`;
+  const others = clusters.length === 1 ? "" : ` and ${clusters.length - 1} more`;
+  const message = `cluster ${clusters[0]}${others}: pod ${podName} ${CLUSTER_WAIT_WORDS[cause]}${more}`;
+  const isBare = cause === "not-enforced" || cause === "no-proxy";
+  return { status: "False", reason: isBare ? "PodsWithoutProxy" : "Moving", message };
+}
+
+/** A cluster that every pod finds closed; undefined: there is none. */
+export function unknownClusters(plan: AppPlan): Verdict<"NotKnown"> | undefined {
+  const names = plannedClusters(plan).flatMap(({ name, upstream }) =>
+    upstream === undefined || plan.clusterTables?.has(name) ? [] : [name],
+  );
+  const [first] = names;
+  if (first === undefined) return undefined;
+  const others = names.length === 1 ? "" : ` and ${names.length - 1} more`;
+  const message = `the namespaces of cluster ${first}${others} are not known, so no pod can write there: see its condition NamespacesWatched`;
+  return { status: "Unknown", reason: "NotKnown", message };
+}
+
+function isFenced({ rules }: AppPlan, cluster: string): boolean {
+  return [...rules].some(([subset, { clusters = [], clusterTables }]) => {
+    const table = clusterTables?.get(cluster);
+    if (table !== undefined) return table.fenced.size > 0 || hasNothingYet(table);
+    return clusters.some(({ name, owner, upstream, isFenced: isClosed }) => {
+      return name === cluster && owner === subset && upstream === undefined && isClosed === true;
+    });
+  });
+}

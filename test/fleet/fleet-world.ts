@@ -34,6 +34,8 @@ export interface FleetWorldOptions {
   readonly real?: boolean;
   /** "mesh" (default): TLS, and a token for each pod. "none": plain text, and removed pods count for 3 s instead of 12 s. */
   readonly identity?: "mesh" | "none";
+  /** Gets a line of JSON for each request to localkube. */
+  readonly auditLog?: string;
   /** Default: the manager's own. */
   readonly leaseMs?: number;
   /** Flags of Node for the managers, such as --cpu-prof. */
@@ -63,7 +65,7 @@ export interface FleetWorld {
 export async function startFleetWorld(options: FleetWorldOptions): Promise<FleetWorld> {
   const { proxies, namespaces, apps = 1, processes = 2, real = false, identity = "mesh", note = () => undefined } = options;
   const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-fleet-"));
-  const kube = real ? await startReal() : await startLocal(dir);
+  const kube = real ? await startReal() : await startLocal(dir, options.auditLog);
   const client = createKubeClient({
     server: kube.server,
     caPem: kube.caPem,
@@ -256,11 +258,11 @@ async function startReal(): Promise<RunningKube> {
   return startKube();
 }
 
-async function startLocal(dir: string): Promise<RunningKube> {
+async function startLocal(dir: string, auditLog = ""): Promise<RunningKube> {
   const child = await startChild({
     name: "localkube",
     command: process.execPath,
-    args: [join(ROOT, "test/localkube/main.ts"), "--dir", dir, "--print-ready"],
+    args: [join(ROOT, "test/localkube/main.ts"), "--dir", dir, "--print-ready", "--audit-log", auditLog],
   });
   const { server, kubeconfig, ca, token } = child.ready as { server: string; kubeconfig: string; ca: string; token: string };
   await eventually(() => readFileSync(ca, "utf8").length > 0);

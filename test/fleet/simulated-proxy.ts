@@ -78,7 +78,7 @@ export function startSimulatedProxy(options: SimulatedProxyOptions): SimulatedPr
   };
   const handlers: ResourceHandlers = {
     [ROUTE.name]: {
-      capabilities: ["freeze", "routes-delta"],
+      capabilities: ["freeze", "routes-delta", "cluster-objects", "cluster-servers"],
       take({ resource, baseDigest }, answers) {
         if (resource === null) return answers.nack(["resource: missing"]);
         counts[baseDigest === "" ? "wholes" : "deltas"]++;

@@ -135,6 +135,20 @@ function ownersIn(tables: ClusterTables | undefined, ...namespaces: readonly str
 }
 
 describe("the tables of an app inside other clusters", () => {
+  it("cost one list of the specs for all clusters whose namespaces have changed", async () => {
+    const names = Array.from({ length: 32 }, (_, index) => `c-${index}`);
+    const world = setup(names);
+    const lists = () => world.client.calls.splice(0).filter(({ verb }) => verb === "list").length;
+    for (const name of names) world.know(name, { a: "gold" });
+    await world.tablesOf();
+    expect(lists()).toBe(1);
+    for (const name of names) world.know(name, { a: "gold", b: "gold" });
+    const tables = await world.tablesOf();
+    expect([lists(), tables?.size, ownersIn(tables, "b")["c-31"]]).toEqual([1, 32, ['"blue"']]);
+    await world.tablesOf();
+    expect(lists()).toBe(0);
+  });
+
   it("follow the namespaces of each cluster", async () => {
     const world = setup(["eu", "us"]);
     world.know("eu", { a: "gold", b: "silver" });

@@ -16,11 +16,12 @@ import { type ChosenClusters, NONE_CHOSEN } from "../apps/chosen-clusters.ts";
 import { compileNow } from "../apps/compile/compile-now.ts";
 import type { RouteSpec } from "../apps/compile/route-spec.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
+import { createReadBack } from "../apps/read-back.ts";
 import { createRoutes, type Routes, type RoutesOptions } from "../apps/routes.ts";
 import type { WatchedClusters } from "../cluster-namespaces/watched-clusters.ts";
 import type { KnownClusters } from "../clusters/known-clusters.ts";
 
-export interface ClusterTablesOptions extends Omit<RoutesOptions, "namespaces"> {
+export interface ClusterTablesOptions extends Omit<RoutesOptions, "namespaces" | "readBack"> {
   readonly clusters: Pick<KnownClusters, "of" | "decisions" | "routes">;
   readonly plans?: Pick<PublishedPlans, "get"> | undefined;
   readonly watched: Pick<WatchedClusters, "storeOf" | "onNamespaces">;
@@ -45,12 +46,17 @@ export function createClusterTables(options: ClusterTablesOptions) {
     if (watched.storeOf(cluster) === undefined) insides.delete(formatRequest(cluster));
   });
 
+  /** Of the namespaces of all clusters, so that their tables need one list of the specs and not one for each. */
+  let changesSeen = 0;
+  const readBack = createReadBack(options, () => changesSeen);
+
   /** Undefined until the cluster's namespaces are known. */
   const insideOf = (cluster: Request): Inside | undefined => {
     const store = watched.storeOf(cluster);
     const known = insides.get(formatRequest(cluster));
     if (store === undefined || known?.store === store) return store && known;
-    const made = { store, routes: createRoutes({ ...options, namespaces: store }) };
+    store.onChange(() => changesSeen++);
+    const made = { store, routes: createRoutes({ ...options, namespaces: store, readBack }) };
     insides.set(formatRequest(cluster), made);
     return made;
   };

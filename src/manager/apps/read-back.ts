@@ -14,6 +14,8 @@ export interface ReadBackOptions {
   readonly store: Pick<Store<SourceObject>, "wrote">;
 }
 
+export type ReadBack = ReturnType<typeof createReadBack>;
+
 /** @param changesSeen the number of changes of namespaces that this process has seen */
 export function createReadBack({ client, source, store }: ReadBackOptions, changesSeen: () => number) {
   let last: { readonly atChange: number; readonly versions: Promise<ReadonlySet<string>> } | undefined;
@@ -48,6 +50,7 @@ export function createReadBack({ client, source, store }: ReadBackOptions, chang
 
   return {
     specOf,
+    changesSeen,
     /**
      * "edited": the API server has another spec, which is in the store now. "gone": an object is gone or was
      * created again under its name.

@@ -13,7 +13,7 @@ import type { App, AppRef, AppSpec, Source } from "./app.ts";
 import type { Compile } from "./compile/compiler.ts";
 import { namespaceFacts, type RouteSpec } from "./compile/route-spec.ts";
 import { createNamespaceLog } from "./namespace-log.ts";
-import { createReadBack, type ReadBackOptions } from "./read-back.ts";
+import { createReadBack, type ReadBack, type ReadBackOptions } from "./read-back.ts";
 
 export interface RoutesOptions extends ReadBackOptions {
   readonly source: ReadBackOptions["source"] & Pick<Source, "readsNamespaceLabels">;
@@ -22,6 +22,8 @@ export interface RoutesOptions extends ReadBackOptions {
   /** A compilation has ended for which `tableOf` did not wait. */
   readonly onCompiled: (app: AppRef) => void;
   readonly clock: Clock;
+  /** Of several tables of an app, so that one list answers for all of them. Default: of these namespaces alone. */
+  readonly readBack?: ReadBack;
 }
 
 /** Bounds what a spec costs: 10,000 namespaces with ordinary rules take half a second. */
@@ -41,6 +43,8 @@ interface Compiled {
   readonly route: RouteSpec;
   /** The number of changes of namespaces that it contains. */
   readonly atChange: number;
+  /** The number of changes that the process had seen by ReadBack. */
+  readonly seen: number;
   /** Undefined if it exceeds the limit. */
   readonly table: RouteTable | undefined;
   readonly endedMs: number;
@@ -55,7 +59,7 @@ export function createRoutes(options: RoutesOptions) {
   const running = new Map<string, AbortController>();
   const log = createNamespaceLog(source, namespaces);
 
-  const readBack = createReadBack(options, () => log.count);
+  const readBack = options.readBack ?? createReadBack(options, () => log.count);
   const inputsOf = ({ objects }: App, more: string) => objects.map(readBack.specOf).join() + more;
 
   const isCurrent = ({ table, atChange, endedMs }: Compiled) =>
@@ -75,13 +79,13 @@ export function createRoutes(options: RoutesOptions) {
     const ending = new AbortController();
     running.set(key, ending);
     try {
-      const atChange = log.count;
+      const [atChange, seen] = [log.count, readBack.changesSeen()];
       const route = last?.route ?? withRulesOf(compiled.get(key)?.route, spec.route());
       const { facts, earlier } = workAfter(last);
       const table = await compile(route, facts, COMPILE_LIMIT_MS, { earlier, signal: ending.signal });
       const isChecked = last?.isChecked === true && last.table === table;
       if (ending.signal.aborted) return;
-      compiled.set(key, { inputs, route, atChange, table, endedMs: clock.monotonicMs(), isChecked });
+      compiled.set(key, { inputs, route, atChange, seen, table, endedMs: clock.monotonicMs(), isChecked });
     } finally {
       running.delete(key);
     }
@@ -118,7 +122,7 @@ export function createRoutes(options: RoutesOptions) {
       if (entry === undefined) return "compiling";
       if (entry.table === undefined) return "too-costly";
       if (entry.isChecked) return entry.table;
-      const answer = await readBack.check(app.objects, entry.atChange, signal);
+      const answer = await readBack.check(app.objects, entry.seen, signal);
       if (answer !== "same") return answer;
       entry.isChecked = true;
       return entry.table;

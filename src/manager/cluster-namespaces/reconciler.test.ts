@@ -259,7 +259,7 @@ describe("a cluster that does not serve its namespaces", () => {
     remote.failure = undefined;
     await clock.advance(40_000);
     remote.put("b");
-    await clock.flush();
+    await clock.advance(100);
     expect([state().reason, listed()]).toEqual(["Listed", ["a", "b"]]);
     expect(states.at(-1)).toBe("eu Listed");
   });

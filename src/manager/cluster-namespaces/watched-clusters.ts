@@ -9,7 +9,6 @@ import type { ProcessContext } from "../../base/process-context.ts";
 import { createKubeClient } from "../../kube/client/client.ts";
 import type { KubeConnection } from "../../kube/client/connection.ts";
 import type { KubeObject } from "../../kube/types.ts";
-import { labelsChanged } from "../../runtime/controller.ts";
 import { formatRequest, parseRequest, type Request } from "../../runtime/reconciler.ts";
 import type { Store } from "../../runtime/store.ts";
 import { type CredentialEnd, endsOfConnection } from "./credential-ends.ts";
@@ -17,11 +16,14 @@ import { createNamespaceWatch, type NamespaceWatch, type RemoteClient } from "./
 import { type NamespacesState, NOT_LISTED_YET, watchState } from "./namespaces-state.ts";
 import type { TenantConnection } from "./read-kubeconfig.ts";
 import { MAX_ANSWER_BYTES } from "./remote-namespaces.ts";
+import { createShownNamespaces } from "./shown-namespaces.ts";
 
 interface Watched {
   /** Why there is no watch. */
   problem?: NamespacesState | undefined;
   watch?: NamespaceWatch | undefined;
+  /** The namespaces of the watch for apps. */
+  shown?: Store<KubeObject> | undefined;
   /** The last credentials. Absent without a watch. */
   credentials?: Omit<TenantConnection, "server"> | undefined;
   ends: readonly CredentialEnd[];
@@ -44,8 +46,6 @@ interface WatchedClustersOptions extends Pick<ProcessContext, "clock" | "random"
 
 export type WatchedClusters = ReturnType<typeof createWatchedClusters>;
 
-/** Makes a burst of changes one, also one of a server that never stops. */
-const DEBOUNCE_MS = 100;
 /** OpenSSL's code, in the message of a trouble. */
 const SERVER_CERTIFICATE_ENDED = "CERT_HAS_EXPIRED";
 /**
@@ -58,6 +58,7 @@ const REFUSED_MS = 5 * 60_000;
 export function createWatchedClusters(options: WatchedClustersOptions) {
   const { userAgent, connect = createKubeClient, maxMemoryBytes = MAX_MEMORY_BYTES, clock, random, log } = options;
   const memory = createFairMemory(maxMemoryBytes);
+  const follow = createShownNamespaces({ clock, log });
   /** By "namespace/name" of the MeshCluster. */
   const clusters = new Map<string, Watched>();
   const onNamespaces = createListeners<Request>();
@@ -89,7 +90,7 @@ export function createWatchedClusters(options: WatchedClustersOptions) {
     const entry = clusters.get(key);
     const watch = entry?.watch;
     if (entry === undefined || watch === undefined) return;
-    Object.assign(entry, { watch: undefined, credentials: undefined, certificate: undefined, ends: [] });
+    Object.assign(entry, { watch: undefined, shown: undefined, credentials: undefined, certificate: undefined, ends: [] });
     entry.memory?.end();
     watch.stop().catch((error: unknown) => log.error({ err: error, cluster: key }, "a watch could not be ended"));
     onNamespaces.tell(parseRequest(key));
@@ -114,21 +115,12 @@ export function createWatchedClusters(options: WatchedClustersOptions) {
       onSize: (bytes) => hold.set(MAX_ANSWER_BYTES + bytes),
     });
     const isCurrent = () => clusters.get(key)?.watch === watch;
-    let isDue = false;
-    watch.store.onChange((change) => {
-      if (isDue || !watch.store.hasSynced || !labelsChanged(change)) return;
-      isDue = true;
-      clock.after(DEBOUNCE_MS, () => {
-        isDue = false;
-        if (isCurrent()) onNamespaces.tell(parseRequest(key));
-      });
-    });
-    void watch.store.synced.then(() => {
+    const shown = follow(parseRequest(key).namespace, watch.store, () => {
       if (!isCurrent()) return;
       onNamespaces.tell(parseRequest(key));
       tell(key);
     });
-    Object.assign(entryOf(key), { watch, memory: hold });
+    Object.assign(entryOf(key), { watch, shown, memory: hold });
     hold.set(MAX_ANSWER_BYTES);
   };
 
@@ -138,7 +130,7 @@ export function createWatchedClusters(options: WatchedClustersOptions) {
     endsOf,
     /** The cluster's namespaces; undefined until they are listed. */
     storeOf(cluster: Request): Store<KubeObject> | undefined {
-      const store = clusters.get(formatRequest(cluster))?.watch?.store;
+      const store = clusters.get(formatRequest(cluster))?.shown;
       return store?.hasSynced ? store : undefined;
     },
     /** Watches the cluster's namespaces by this connection from now on. Returns false if there is no memory for it. */

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { CLUSTER_SUBSETS, type ClusterPod, createClusterPods, podEvents, routesOf } from "../../../test/support/cluster-pods.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { MAX_CLUSTER_TABLES } from "../contract/cluster-tables.ts";
 import { type ClusterRoute, mayReach } from "../ownership/clusters.ts";
@@ -11,7 +12,6 @@ import { planAbroad } from "./plan-abroad.ts";
 import { planClusterTables } from "./plan-cluster-tables.ts";
 
 const NAMESPACES = ["n1", "n2"];
-const SUBSETS = [DEFAULT_SUBSET, "blue", "green"];
 type Route = Pick<Snapshot, "clusters" | "clusterTables">;
 
 /** A cluster whose namespaces have these owners. */
@@ -45,7 +45,15 @@ function plan(
   more: { isPaused?: boolean; isComplete?: boolean; snapshots?: readonly Snapshot[] } = {},
 ) {
   const { isPaused = false, isComplete = true, snapshots = [] } = more;
-  return planAbroad({ owned, subsets: SUBSETS, isPaused, isComplete, claims, bySpec: tables, snapshots: () => snapshots });
+  return planAbroad({
+    owned,
+    subsets: CLUSTER_SUBSETS,
+    isPaused,
+    isComplete,
+    claims,
+    bySpec: tables,
+    snapshots: () => snapshots,
+  });
 }
 
 function routeOf(spec: Spec, claims: readonly Claim[], of: string, snapshots: readonly Snapshot[] = []): Route {
@@ -132,7 +140,7 @@ describe("a namespace inside another cluster goes to its owner", () => {
 
 describe("the routes of all pods", () => {
   it("let no pod connect to the cluster's servers by itself", () => {
-    for (const of of SUBSETS) {
+    for (const of of CLUSTER_SUBSETS) {
       const { clusters } = routeOf(EU, [], of);
       expect(mayReach({ subset: of, clusters }, "eu:443")).toBe(false);
     }
@@ -181,13 +189,13 @@ it("a cluster whose table only the pods keep loses it if there would be more tab
 
 /** Two clusters behind one gateway. */
 const PATHS = ["/a", "/b"];
-const OWNERS = fc.tuple(fc.constantFrom(...SUBSETS), fc.constantFrom(...SUBSETS));
+const OWNERS = fc.tuple(fc.constantFrom(...CLUSTER_SUBSETS), fc.constantFrom(...CLUSTER_SUBSETS));
 /**
  * How the spec divides the clusters: as one, by tables of which each may be missing or unknown, or by one table for both. Their names may
  * be swapped.
  */
 const DIVISION = fc.oneof(
-  fc.constantFrom(...SUBSETS).map((owner) => ({ kind: "whole" as const, owner })),
+  fc.constantFrom(...CLUSTER_SUBSETS).map((owner) => ({ kind: "whole" as const, owner })),
   fc.record({
     kind: fc.constant("tables" as const),
     names: fc.constantFrom(["a", "b"], ["b", "a"], ["c", "b"]),
@@ -210,81 +218,21 @@ function specOf(division: Division): Spec {
   return { owned: names.map((name, at) => gateway(name, PATHS[at] ?? "")), tables: new Map(known) };
 }
 
-interface Pod {
-  readonly name: string;
-  readonly subset: string;
-  enforced: Snapshot | undefined;
-  outstanding: Snapshot | undefined;
-  isKnown: boolean;
-}
-
-const EVENT = fc.oneof(
-  fc.record({ kind: fc.constant("edit" as const), division: DIVISION }),
-  fc.record({ kind: fc.constant("settle" as const) }),
-  fc.record({ kind: fc.constantFrom("send", "acknowledge", "send", "acknowledge", "register", "end" as const), pod: fc.nat(3) }),
-  fc.record({ kind: fc.constantFrom("send", "acknowledge" as const), pod: fc.nat(3) }),
-  fc.record({ kind: fc.constant("start" as const), subset: fc.constantFrom(...SUBSETS) }),
-  fc.record({ kind: fc.constant("failover" as const) }),
-);
-
 function createWorld() {
   let spec = specOf({ kind: "tables", names: ["a", "b"], owners: [["", ""]] });
-  let pods: Pod[] = [];
-  let count = 0;
-  const claims = (): Claim[] =>
-    pods.flatMap(({ name, subset: of, enforced, outstanding, isKnown }): Claim[] => {
-      if (!isKnown) return [{ kind: "everything", podName: name, subset: undefined }];
-      const sent = outstanding === undefined ? [] : [claim(name, of, outstanding, false)];
-      return enforced === undefined ? sent : [claim(name, of, enforced), ...sent];
-    });
-  const known = () => pods.flatMap(({ isKnown, enforced, outstanding }) => (isKnown ? [enforced, outstanding] : [])).filter((each) => each !== undefined); // biome-ignore format: one expression
-  const send = (pod: Pod) => {
-    if (!pod.isKnown || pod.outstanding !== undefined) return;
-    const route = routeOf(spec, claims(), pod.subset, known());
-    pod.outstanding = snapshot(tableOf(), { version: ++count, subset: pod.subset, ...route });
-  };
-  const acknowledge = (pod: Pod) => {
-    if (!pod.isKnown || pod.outstanding === undefined) return;
-    pod.enforced = pod.outstanding;
-    pod.outstanding = undefined;
-  };
-  const settle = () => {
-    for (const pod of pods) pod.isKnown = true;
-    for (let round = 0; round < 5; round++) {
-      for (const pod of pods) acknowledge(pod);
-      for (const pod of pods) send(pod);
-    }
-    for (const pod of pods) acknowledge(pod);
-  };
-  return {
-    get pods() {
-      return pods;
+  let version = 0;
+  const pods = createClusterPods<Snapshot, Division>({
+    edit(division) {
+      spec = specOf(division);
     },
-    get spec() {
-      return spec;
-    },
-    settle,
-    step(event: typeof EVENT extends fc.Arbitrary<infer T> ? T : never) {
-      if (event.kind === "edit") spec = specOf(event.division);
-      else if (event.kind === "settle") settle();
-      else if (event.kind === "failover") for (const pod of pods) pod.isKnown = false;
-      else if (event.kind === "start") {
-        if (pods.length < 4) pods.push({ name: `pod-${count++}`, subset: event.subset, enforced: undefined, outstanding: undefined, isKnown: true }); // biome-ignore format: one statement
-      } else {
-        const pod = pods[event.pod];
-        if (pod === undefined) return;
-        if (event.kind === "send") send(pod);
-        else if (event.kind === "acknowledge") acknowledge(pod);
-        else if (event.kind === "register") pod.isKnown = true;
-        else pods = pods.filter((each) => each !== pod);
-      }
-    },
-  };
+    claim,
+    plan: (of, claims, known) => snapshot(tableOf(), { version: ++version, subset: of, ...routeOf(spec, claims, of, known) }),
+  });
+  return { pods, specNow: () => spec };
 }
 
-const routesOf = ({ enforced, outstanding }: Pod) => [enforced, outstanding].filter((each) => each !== undefined);
 /** In the cluster at the path, through the proxy or by itself. */
-const mayWrite = (pod: Pod, path: string, namespace: string) =>
+const mayWrite = (pod: ClusterPod<Snapshot>, path: string, namespace: string) =>
   routesOf(pod).some(
     (route) =>
       mayReach({ subset: pod.subset, clusters: route.clusters }, "gw:443") ||
@@ -296,21 +244,21 @@ const mayWrite = (pod: Pod, path: string, namespace: string) =>
 
 it("no namespace of a cluster has two writers, however its division changes, and each ends with its owner", () => {
   fc.assert(
-    fc.property(fc.array(EVENT, { maxLength: 40, size: "max" }), (events) => {
-      const world = createWorld();
-      for (const of of ["blue", "green"]) world.step({ kind: "start", subset: of });
-      world.settle();
+    fc.property(fc.array(podEvents(DIVISION), { maxLength: 40, size: "max" }), (events) => {
+      const { pods, specNow } = createWorld();
+      for (const of of ["blue", "green"]) pods.start(of);
+      pods.settle();
       for (const event of events) {
-        world.step(event);
+        pods.step(event);
         for (const path of PATHS)
           for (const namespace of NAMESPACES) {
-            const writers = new Set(world.pods.filter((pod) => mayWrite(pod, path, namespace)).map((pod) => pod.subset));
+            const writers = new Set(pods.pods.filter((pod) => mayWrite(pod, path, namespace)).map((pod) => pod.subset));
             expect(writers.size).toBeLessThanOrEqual(1);
           }
       }
-      world.settle();
-      const { owned, tables } = world.spec;
-      for (const pod of world.pods) {
+      pods.settle();
+      const { owned, tables } = specNow();
+      for (const pod of pods.pods) {
         const [cluster] = owned;
         const mayConnect = mayReach({ subset: pod.subset, clusters: pod.enforced?.clusters }, "gw:443");
         expect(mayConnect).toBe(cluster?.upstream === undefined && cluster?.owner === pod.subset);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { CLUSTER_SUBSETS, createClusterPods, podEvents, routesOf } from "../../../test/support/cluster-pods.ts";
 import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { table } from "../../../test/support/route-table.ts";
 import { CLUSTER_REQUESTS, CLUSTER_SERVERS } from "../contract/route-type.ts";
@@ -142,7 +143,6 @@ it("says why each pod is waited for", () => {
   ]);
 });
 
-const SUBSETS = ["", "blue", "green"];
 const SERVERS = ["a:443", "b:443", "c:443"];
 
 const OBJECTS: readonly HomeObject[] = ["x", "y"].map((name) => ({ group: "", resource: "secrets", name }));
@@ -168,7 +168,7 @@ const EDIT = fc.oneof(
     ([at, name]) =>
       (spec: Spec): Spec => ({ ...spec, objectsOf: spec.objectsOf.with(at, name) }),
   ),
-  fc.tuple(NAMES, fc.constantFrom(...SUBSETS)).map(
+  fc.tuple(NAMES, fc.constantFrom(...CLUSTER_SUBSETS)).map(
     ([name, subset]) =>
       (spec: Spec): Spec => ({ ...spec, [name]: subset }),
   ),
@@ -184,97 +184,18 @@ function clustersBy(spec: Spec): ClusterRoute[] {
   });
 }
 
-interface Pod {
-  readonly name: string;
-  readonly subset: string;
-  enforced: readonly ClusterRoute[] | undefined;
-  outstanding: readonly ClusterRoute[] | undefined;
-  /** The leader knows what the pod enforces. */
-  isKnown: boolean;
-}
-
-const EVENT = fc.oneof(
-  fc.record({ kind: fc.constant("edit" as const), edit: EDIT }),
-  fc.record({ kind: fc.constant("settle" as const) }),
-  fc.record({ kind: fc.constantFrom("send", "acknowledge", "register", "end" as const), pod: fc.nat(3) }),
-  fc.record({ kind: fc.constant("start" as const), subset: fc.constantFrom(...SUBSETS) }),
-  fc.record({ kind: fc.constant("failover" as const) }),
-);
-
 function createWorld() {
   let spec = NO_EDIT;
   let desired: readonly ClusterRoute[] = [];
-  let pods: Pod[] = [];
-  let count = 0;
-  const claims = (): Claim[] =>
-    pods.flatMap(({ name, subset, enforced, outstanding, isKnown }): Claim[] => {
-      if (!isKnown) return [{ kind: "everything" as const, podName: name, subset: undefined }];
-      const sent = outstanding === undefined ? [] : [claim(name, subset, outstanding, false)];
-      return enforced === undefined ? sent : [claim(name, subset, enforced), ...sent];
-    });
-  const send = (pod: Pod) => {
-    // At most one update is outstanding.
-    if (pod.isKnown && pod.outstanding === undefined) pod.outstanding = planClusters(desired, claims()).clustersOf(pod.subset);
-  };
-  const acknowledge = (pod: Pod) => {
-    if (pod.outstanding === undefined || !pod.isKnown) return;
-    pod.enforced = pod.outstanding;
-    pod.outstanding = undefined;
-  };
-  const settle = () => {
-    for (const pod of pods) pod.isKnown = true;
-    for (let round = 0; round < 4; round++) {
-      for (const pod of pods) acknowledge(pod);
-      for (const pod of pods) send(pod);
-    }
-    for (const pod of pods) acknowledge(pod);
-  };
-  return {
-    get pods() {
-      return pods;
+  const pods = createClusterPods<readonly ClusterRoute[], (spec: Spec) => Spec>({
+    edit(change) {
+      spec = change(spec);
+      desired = clustersBy(spec);
     },
-    get desired() {
-      return desired;
-    },
-    step(event: typeof EVENT extends fc.Arbitrary<infer T> ? T : never) {
-      switch (event.kind) {
-        case "edit":
-          spec = event.edit(spec);
-          desired = clustersBy(spec);
-          return;
-        case "settle":
-          settle();
-          return;
-        case "start":
-          if (pods.length < 4)
-            pods.push({
-              name: `pod-${count++}`,
-              subset: event.subset,
-              enforced: undefined,
-              outstanding: undefined,
-              isKnown: true,
-            });
-          return;
-        case "failover":
-          for (const pod of pods) pod.isKnown = false;
-          return;
-        default: {
-          const pod = pods[event.pod];
-          if (pod === undefined) return;
-          if (event.kind === "send") send(pod);
-          else if (event.kind === "acknowledge") acknowledge(pod);
-          else if (event.kind === "end") pods = pods.filter((each) => each !== pod);
-          else if (event.kind === "register") pod.isKnown = true;
-        }
-      }
-    },
-    settle,
-  };
-}
-
-/** The routes that a pod may enforce now: the sent ones may have come into force. */
-function possible({ enforced, outstanding }: Pod): (readonly ClusterRoute[])[] {
-  return [enforced, outstanding].filter((routes) => routes !== undefined);
+    claim,
+    plan: (subset, claims) => planClusters(desired, claims).clustersOf(subset),
+  });
+  return { pods, desiredNow: () => desired };
 }
 
 const isGivenTo = (subset: string, routes: readonly ClusterRoute[], has: (cluster: ClusterRoute) => boolean | undefined) =>
@@ -282,34 +203,34 @@ const isGivenTo = (subset: string, routes: readonly ClusterRoute[], has: (cluste
 
 it("no two subsets may write to one server, or see one object, once one of them was given it, and each cluster ends with its owner", () => {
   fc.assert(
-    fc.property(fc.array(EVENT, { maxLength: 40, size: "max" }), (events) => {
-      const world = createWorld();
+    fc.property(fc.array(podEvents(EDIT), { maxLength: 40, size: "max" }), (events) => {
+      const { pods, desiredNow } = createWorld();
       const check = () => {
-        for (const owner of world.pods)
-          for (const other of world.pods) {
+        for (const owner of pods.pods)
+          for (const other of pods.pods) {
             if (owner.subset === other.subset) continue;
             for (const server of SERVERS) {
-              const isGiven = possible(owner).some((routes) =>
+              const isGiven = routesOf(owner).some((routes) =>
                 isGivenTo(owner.subset, routes, (each) => each.servers.includes(server)),
               );
-              const isOpen = possible(other).some((clusters) => mayReach({ subset: other.subset, clusters }, server));
+              const isOpen = routesOf(other).some((clusters) => mayReach({ subset: other.subset, clusters }, server));
               expect(isGiven && isOpen).toBe(false);
             }
             for (const object of OBJECTS) {
-              const isGiven = possible(owner).some((routes) =>
+              const isGiven = routesOf(owner).some((routes) =>
                 isGivenTo(owner.subset, routes, (each) => each.objects?.includes(object)),
               );
-              const isSeen = possible(other).some((clusters) => maySee({ subset: other.subset, clusters }, object));
+              const isSeen = routesOf(other).some((clusters) => maySee({ subset: other.subset, clusters }, object));
               expect(isGiven && isSeen).toBe(false);
             }
           }
       };
       for (const event of events) {
-        world.step(event);
+        pods.step(event);
         check();
       }
-      world.settle();
-      for (const pod of world.pods) expect(pod.enforced).toEqual(world.desired);
+      pods.settle();
+      for (const pod of pods.pods) expect(pod.enforced).toEqual(desiredNow());
     }),
     { numRuns: 1_000 },
   );

@@ -1,13 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
-import { createFakeKubeClient, type FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { type ControllerWorld, createControllerWorld } from "../../../test/support/controller-world.ts";
+import type { FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { DECISION_KEY_LABEL, PLACEMENT_DECISIONS, type PlacementDecision } from "../../api/placement-decision.ts";
-import { silentLogger } from "../../base/log.ts";
-import { createRegistry } from "../../base/metrics.ts";
 import { StatusError } from "../../kube/status.ts";
-import type { Controller } from "../../runtime/controller.ts";
-import { createControllerMetrics } from "../../runtime/controller-metrics.ts";
-import { createInformers, type Informers } from "../../runtime/informers.ts";
 import type { App } from "../apps/app.ts";
 import { addDecisionsController } from "./add.ts";
 import { createKnownDecisions, type KnownDecisions } from "./known-decisions.ts";
@@ -16,20 +11,15 @@ const REF = { kind: "VirtualApp", namespace: "fleet", name: "shop" };
 const OBJECT = { metadata: { namespace: "fleet", name: "shop" } };
 
 describe("the decisions controller", () => {
-  let clock: FakeClock;
+  let world: ControllerWorld;
   let client: FakeKubeClient;
-  let informers: Informers;
-  let controller: Controller;
   let known: KnownDecisions;
   let keys: readonly string[];
   let isServed: boolean;
   let events: string[];
   let editApp: () => void;
 
-  const settle = async (ms = 3_000) => {
-    await clock.advance(ms);
-    await clock.flush();
-  };
+  const settle = (ms = 3_000) => world.settle(ms);
   const put = (name: string, names: readonly string[], labels: object = { [DECISION_KEY_LABEL]: "eu" }) =>
     client.put(PLACEMENT_DECISIONS, {
       metadata: { namespace: "fleet", name, labels },
@@ -38,8 +28,8 @@ describe("the decisions controller", () => {
   const chosen = () => [...(known.of("fleet")?.get("eu") ?? ["missing"])].sort().join(" ");
 
   beforeEach(async () => {
-    clock = createFakeClock();
-    client = createFakeKubeClient();
+    world = createControllerWorld();
+    client = world.client;
     known = createKnownDecisions();
     keys = ["eu"];
     isServed = true;
@@ -48,15 +38,9 @@ describe("the decisions controller", () => {
       if (!isServed) throw new StatusError("NotFound", "no such page");
       return { resources: [{ name: "placementdecisions" }] };
     };
-    const log = silentLogger();
-    informers = createInformers({ client, clock, random: () => 0, log });
-    controller = addDecisionsController({
-      client,
-      informers,
-      clock,
-      log,
+    const controller = addDecisionsController({
+      ...world.base,
       decisions: known,
-      metrics: createControllerMetrics(createRegistry("manager", "1")),
       apps: {
         list: () => [{ ref: REF, object: OBJECT, isEnding: false, spec: { decisionKeys: keys } } as unknown as App],
         onChange: (handler: (change: object) => void) => {
@@ -66,14 +50,10 @@ describe("the decisions controller", () => {
       } as never,
       events: { event: (_, __, reason, message) => void events.push(`${reason}: ${message}`) },
     });
-    await informers.start(new AbortController().signal);
-    await controller.start(new AbortController().signal);
+    await world.start(controller);
     await settle();
   });
-  afterEach(async () => {
-    await controller.stop();
-    await informers.stop();
-  });
+  afterEach(() => world.stop());
 
   it("reads the clusters that other programs have chosen, and follows them", async () => {
     put("one", ["eu-1"]);

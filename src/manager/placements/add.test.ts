@@ -1,15 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
-import { createFakeKubeClient, type FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { type ControllerWorld, createControllerWorld } from "../../../test/support/controller-world.ts";
+import type { FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { PLACEMENT_DECISIONS, type PlacementDecision } from "../../api/placement-decision.ts";
 import { MESH_CLUSTERS, VIRTUAL_APPS } from "../../api/resources.ts";
-import { silentLogger } from "../../base/log.ts";
-import { createRegistry } from "../../base/metrics.ts";
 import { StatusError } from "../../kube/status.ts";
-import type { Controller } from "../../runtime/controller.ts";
-import { createControllerMetrics } from "../../runtime/controller-metrics.ts";
-import { createInformers, type Informers } from "../../runtime/informers.ts";
 import type { App } from "../apps/app.ts";
 import { createPublishedPlans, type PublishedPlans } from "../apps/published-plans.ts";
 import { addPlacementsController } from "./add.ts";
@@ -18,19 +13,14 @@ const REF = { kind: "VirtualApp", namespace: "fleet", name: "shop" };
 const OWNER = { apiVersion: "multicluster.x-k8s.io/v1alpha1", kind: "ClusterProfile", controller: true };
 
 describe("the placements controller", () => {
-  let clock: FakeClock;
+  let world: ControllerWorld;
   let client: FakeKubeClient;
-  let informers: Informers;
-  let controller: Controller;
   let plans: PublishedPlans;
   let app: Partial<App> | undefined;
   let isServed: boolean;
   let events: string[];
 
-  const settle = async (ms = 3_000) => {
-    await clock.advance(ms);
-    await clock.flush();
-  };
+  const settle = (ms = 3_000) => world.settle(ms);
   const setPlan = (owners: Readonly<Record<string, string>>) => {
     const clusters = Object.entries(owners).map(([name, owner]) => ({ name, owner, servers: [], drainMs: 1 }));
     plans.set(REF, { digest: JSON.stringify(owners), waits: [], rules: new Map([["", { clusters }]]) } as never);
@@ -40,8 +30,8 @@ describe("the placements controller", () => {
   const writes = () => client.calls.filter(({ verb }) => ["create", "patch", "delete"].includes(verb)).length;
 
   beforeEach(async () => {
-    clock = createFakeClock();
-    client = createFakeKubeClient();
+    world = createControllerWorld();
+    client = world.client;
     plans = createPublishedPlans();
     isServed = true;
     events = [];
@@ -56,27 +46,17 @@ describe("the placements controller", () => {
       client.put(MESH_CLUSTERS, { metadata, spec: { servers: [] } } as unknown as MeshCluster);
     }
     client.put(MESH_CLUSTERS, { metadata: { namespace: "fleet", name: "own" }, spec: { servers: [] } } as never);
-    const log = silentLogger();
-    informers = createInformers({ client, clock, random: () => 0, log });
-    controller = addPlacementsController({
-      client,
-      informers,
-      clock,
-      log,
+    const controller = addPlacementsController({
+      ...world.base,
       plans,
-      metrics: createControllerMetrics(createRegistry("manager", "1")),
       sources: [{ resource: VIRTUAL_APPS, appNameOf: ({ metadata }: { metadata: { name?: string } }) => metadata.name } as never],
       apps: { get: () => app as App | undefined, list: () => (app === undefined ? [] : [app as App]) } as never,
       events: { event: (_, __, reason) => void events.push(reason) },
     });
-    await informers.start(new AbortController().signal);
-    await controller.start(new AbortController().signal);
+    await world.start(controller);
     await settle();
   });
-  afterEach(async () => {
-    await controller.stop();
-    await informers.stop();
-  });
+  afterEach(() => world.stop());
 
   it("publishes who owns the clusters with a ClusterProfile, follows moves, and writes nothing without a change", async () => {
     setPlan({ eu: "blue", us: "", own: "" });

@@ -1,15 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createFakeClock, type FakeClock } from "../../../test/support/fake-clock.ts";
-import { createFakeKubeClient, type FakeCall, type FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
+import { type ControllerWorld, createControllerWorld } from "../../../test/support/controller-world.ts";
+import type { FakeCall, FakeKubeClient } from "../../../test/support/fake-kube-client.ts";
 import { type ClusterProfile, clusterProfiles, PROFILE_VERSIONS } from "../../api/cluster-profile.ts";
 import type { MeshCluster } from "../../api/mesh-cluster.ts";
 import { MESH_CLUSTERS } from "../../api/resources.ts";
-import { silentLogger } from "../../base/log.ts";
-import { createRegistry } from "../../base/metrics.ts";
 import { StatusError } from "../../kube/status.ts";
-import type { Controller } from "../../runtime/controller.ts";
-import { createControllerMetrics } from "../../runtime/controller-metrics.ts";
-import { createInformers, type Informers } from "../../runtime/informers.ts";
 import type { App } from "../apps/app.ts";
 import { addProfilesController } from "./add.ts";
 
@@ -17,10 +12,8 @@ const REF = { namespace: "fleet", name: "eu" };
 const OLD = clusterProfiles("v1alpha1");
 
 describe("the profiles controller", () => {
-  let clock: FakeClock;
+  let world: ControllerWorld;
   let client: FakeKubeClient;
-  let informers: Informers;
-  let controller: Controller;
   let divides: boolean;
   let served: readonly string[];
   let discoveries: number;
@@ -34,14 +27,11 @@ describe("the profiles controller", () => {
   const meshCluster = (name = "eu") => client.read(MESH_CLUSTERS, { namespace: "fleet", name });
   const calls = (verb: string, resource: string) =>
     client.calls.filter((call: FakeCall) => call.verb === verb && call.resource === resource);
-  const settle = async (ms = 1_000) => {
-    await clock.advance(ms);
-    await clock.flush();
-  };
+  const settle = (ms = 1_000) => world.settle(ms);
 
   beforeEach(async () => {
-    clock = createFakeClock();
-    client = createFakeKubeClient();
+    world = createControllerWorld();
+    client = world.client;
     divides = true;
     served = ["v1alpha1"];
     discoveries = 0;
@@ -52,14 +42,8 @@ describe("the profiles controller", () => {
       if (version === undefined || !served.includes(version)) throw new StatusError("NotFound", "no such page");
       return { resources: [{ name: "serviceexports" }, { name: "clusterprofiles" }] };
     };
-    const log = silentLogger();
-    informers = createInformers({ client, clock, random: () => 0, log });
-    controller = addProfilesController({
-      client,
-      informers,
-      clock,
-      log,
-      metrics: createControllerMetrics(createRegistry("manager", "1")),
+    const controller = addProfilesController({
+      ...world.base,
       apps: {
         list: () => [{ spec: divides ? { clusterOwners: () => new Map() } : {}, isEnding: false } as unknown as App],
         onChange: (handler: (change: unknown) => void) => {
@@ -69,15 +53,11 @@ describe("the profiles controller", () => {
       } as never,
       events: { event: (object, _, reason) => void events.push(`${object.metadata.name} ${reason}`) },
     });
-    await informers.start(new AbortController().signal);
-    await controller.start(new AbortController().signal);
-    await clock.flush();
+    await world.start(controller);
+    await world.clock.flush();
     appChanged();
   });
-  afterEach(async () => {
-    await controller.stop();
-    await informers.stop();
-  });
+  afterEach(() => world.stop());
 
   it("makes a MeshCluster when a profile appears, follows it, and writes nothing without a change", async () => {
     client.put(OLD, profile("eu", undefined, { region: "eu" }));

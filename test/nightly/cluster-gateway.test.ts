@@ -50,7 +50,7 @@ describeWithKube("clusters behind one gateway", () => {
     }
     // The same name in both clusters, with another owner in each.
     const app = parse(demoVirtualApp());
-    for (const [cluster, cell] of [["eu", "eu-team-a"], ["us", "us-team-b"]]) // biome-ignore format: one line for each
+    for (const [cluster, cell] of Object.entries({ eu: "eu-team-a", us: "us-team-b" }))
       app.spec.route.subRules[0].match.push({ clusters: [cluster], namespaceSelector: { matchLabels: { cell } } });
     await mesh.apply(stringify(app));
     for (const [pod, version] of Object.entries(PODS)) {

@@ -59,14 +59,14 @@ export async function kubectlCluster(options: ClusterOptions): Promise<Cluster> 
       const { stdout, stderr } = await ended(options, args, JSON.stringify(object));
       const stored = tryParseJson(Buffer.from(stdout));
       const warnings = stderr.split("\n").filter((line) => line.startsWith("Warning: "));
-      return { object: readAnswer(OBJECT, stored, "the created object") as unknown as KubeObject, warnings };
+      return { object: readAnswer(OBJECT, stored, "the created object") as KubeObject, warnings };
     },
     async dryRunApply(object, serverSideAs) {
       // GitOps tools force conflicts too.
       const how = serverSideAs === undefined ? [] : ["--server-side", "--force-conflicts", `--field-manager=${serverSideAs}`];
       const args = ["apply", ...how, "--dry-run=server", "-o", "json", "-f", "-"];
       const { stdout } = await ended(options, args, JSON.stringify(object));
-      return readAnswer(OBJECT, tryParseJson(Buffer.from(stdout)), "the applied object") as unknown as KubeObject;
+      return readAnswer(OBJECT, tryParseJson(Buffer.from(stdout)), "the applied object") as KubeObject;
     },
     forward: (pod, port) => forwardPort(options, pod, port),
     watcher: () => watcher(options),

@@ -4,7 +4,7 @@ import { SHARDING_CONFIGS } from "../../api/resources.ts";
 import { errorMessage, isMeshError } from "../../base/errors.ts";
 import { type Resource, resourceName } from "../../kube/client/resource.ts";
 import { MUTATING_ADMISSION_POLICIES } from "../../kube/client/resources.ts";
-import type { GroupResource, KubeObject } from "../../kube/types.ts";
+import type { GroupResource } from "../../kube/types.ts";
 import { appOf } from "../apps/app-of.ts";
 import type { FoundApp } from "../apps/apps.ts";
 import { findResource } from "../apps/find-resource.ts";
@@ -32,7 +32,7 @@ export async function runLabelsRemove(call: Call): Promise<ExitCode> {
   const { cluster, app } = await appOf(call);
   if (app.kind.resource.kind !== SHARDING_CONFIGS.kind)
     throw failure(`${app.name} is a ${app.kind.resource.kind}: only a ${SHARDING_CONFIGS.kind} labels objects`);
-  const asking = askingConfigs((await cluster.list(SHARDING_CONFIGS)) as unknown as readonly KubeObject[]);
+  const asking = askingConfigs(await cluster.list(SHARDING_CONFIGS));
   const outcomes: Outcome[] = [];
   for (const of of labelledKinds(app.objects)) {
     const outcome = await removeFrom(call, cluster, app, of, asking.get(resourceName(of)));

@@ -99,7 +99,7 @@ function editsOf(objects: readonly FileObject[], home: string, isElsewhere: bool
   const [virtualApps, families] = managerSources();
   return {
     namespaces: objects.filter(isNamespace) as KubeObject[],
-    clusters: ofKind(MESH_CLUSTERS.kind) as unknown as MeshCluster[],
+    clusters: ofKind(MESH_CLUSTERS.kind) as MeshCluster[],
     decisions: objects.filter(isDecision).map((object) => decisionIn(object, home)),
     objects: new Map<Source, SourceObject[]>([
       [virtualApps, ofKind(VIRTUAL_APPS.kind)],
@@ -120,7 +120,7 @@ function decisionIn(object: FileObject, home: string): PlacementDecision {
   const checked = validate(DECISION, object);
   const [problem] = checked.ok ? [] : checked.problems;
   if (problem !== undefined) throw failure(`${titleOf(object)}: ${formatProblem(problem)}`);
-  return inNamespace(object, home) as unknown as PlacementDecision;
+  return inNamespace(object, home) as PlacementDecision;
 }
 
 function isNamespace({ kind, apiVersion }: FileObject): boolean {

@@ -138,5 +138,5 @@ function numberOf(pod: Pod, name: string): number | undefined {
 
 // The API server has checked the spec.
 function specOf({ spec }: Pod): PodSpec {
-  return { containers: [], ...spec } as unknown as PodSpec;
+  return { containers: [], ...spec } as PodSpec;
 }

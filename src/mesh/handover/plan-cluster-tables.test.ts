@@ -130,7 +130,8 @@ describe("a namespace inside another cluster goes to its owner", () => {
 
   it("also of a cluster that was known as two, when no pod has the routes of both any more", () => {
     const [a, b] = [gateway("a", "/a"), gateway("b", "/b")];
-    const two: Spec = { owned: [a, b], tables: new Map([["a", tableOf("blue", "blue")], ["b", tableOf("green", "green")]]) }; // biome-ignore format: one expression
+    const tables = new Map(Object.entries({ a: tableOf("blue", "blue"), b: tableOf("green", "green") }));
+    const two: Spec = { owned: [a, b], tables };
     const both = { ...a, upstream: { url: "https://gw/a", paths: ["gw:443/a", "gw:443/b"] } };
     const one: Spec = { owned: [both], tables: new Map([["a", tableOf("green", "blue")]]) };
     const claims = [claim("b", "blue", routeOf(two, [], "blue")), claim("g", "green", routeOf(two, [], "green"))];

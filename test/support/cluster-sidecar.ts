@@ -6,6 +6,7 @@ import { request as httpsRequest, type RequestOptions } from "node:https";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { UpdateMessage } from "../../src/mesh/contract/messages.ts";
 import { eventually } from "./eventually.ts";
 import { answerJson, startFakeApi } from "./fake-api.ts";
 import { createProxyLauncher, type ProxyLauncherOptions, proxyReady } from "./proxy-launcher.ts";
@@ -25,6 +26,7 @@ export interface OtherClusters {
   readonly drainMs?: number;
 }
 
+const ACK_MS = 60_000;
 const UID = "uid-1";
 const CLAIMS = Buffer.from(JSON.stringify({ "kubernetes.io": { pod: { uid: UID } } })).toString("base64url");
 const BOUND_TOKEN = `Bearer head.${CLAIMS}.signature`;
@@ -52,8 +54,17 @@ export async function startClusterSidecar(options: Pick<ProxyLauncherOptions, "f
   const { url, healthUrl, ca, egressUrl = "" } = proxyReady(child);
   const target = { hostname: "127.0.0.1", port: new URL(url).port, servername: "localhost", ca: await readFile(ca) };
   let nonce = 0;
-  const acknowledged = () =>
-    eventually(() => manager.received.some((message) => "ack" in message && message.ack?.nonce === nonce));
+  /** Sends the update, and again on each new stream: a sidecar on a busy machine may connect anew. */
+  const enforce = async (update: UpdateMessage): Promise<void> => {
+    let sentOn: object | undefined;
+    await eventually(() => {
+      const stream = manager.streams.at(-1);
+      if (stream !== undefined && stream !== sentOn) manager.send({ update });
+      sentOn = stream;
+      return manager.received.some((message) => "ack" in message && message.ack?.nonce === update.nonce);
+    }, ACK_MS);
+    manager.received.length = 0;
+  };
   /** A request with its own connection, unless an agent is given. Resolves with the head, or with the socket of a tunnel. */
   const ask = (path: string, { headers, body, ...more }: RequestOptions & { readonly body?: string } = {}) =>
     new Promise<{ readonly status: number; readonly answer: IncomingMessage; readonly socket?: Socket }>((resolve, reject) => {
@@ -65,15 +76,19 @@ export async function startClusterSidecar(options: Pick<ProxyLauncherOptions, "f
       });
       sent.on("error", reject).end(body);
     });
-  await eventually(() => manager.streams.length === 1);
-  manager.send({ update: policyUpdate({ limits: [], faults: [], egress: [] }, ++nonce) });
-  await acknowledged();
+  await enforce(policyUpdate({ limits: [], faults: [], egress: [] }, ++nonce));
 
   return {
     child,
     home,
     ask,
+    healthUrl,
     metrics: () => readMetrics(healthUrl),
+    /** Watches, tunnels and requests to other servers that are open now. */
+    async openStreams(): Promise<number> {
+      const metrics = await readMetrics(healthUrl);
+      return metrics.sum("ctrlmesh_proxy_open_streams") + metrics.sum("ctrlmesh_proxy_egress_open");
+    },
     isDraining: async () => (await fetch(`${healthUrl}/readyz`)).status === 500,
     /** Sends routes with these clusters, and waits until they are acknowledged. */
     async route({ tunnels = {}, served = {}, drainMs = 1_000 }: OtherClusters): Promise<void> {
@@ -89,9 +104,7 @@ export async function startClusterSidecar(options: Pick<ProxyLauncherOptions, "f
         })),
       ];
       const clusterTables = new Map(Object.keys(served).map((name) => [name, INSIDE]));
-      const snapshot = routes(++nonce, { blue: ["own"] }, { clusters, clusterTables });
-      manager.send({ update: wholeUpdate(snapshot, nonce) });
-      await acknowledged();
+      await enforce(wholeUpdate(routes(++nonce, { blue: ["own"] }, { clusters, clusterTables }), nonce));
     },
     /** A request home with the pod's own token, so that the pod may write to other clusters. */
     async proveHome(): Promise<void> {

@@ -60,10 +60,7 @@ it("ends with 0 as soon as the last write is answered, and does not wait for wat
 
   sidecar.child.kill("SIGTERM");
   await Promise.all([once(watch.answer.resume(), "end"), closed(exec.socket), closed(tunnel.socket)]);
-  await eventually(async () => {
-    const now = await sidecar.metrics();
-    expect(now.sum("ctrlmesh_proxy_open_streams") + now.sum("ctrlmesh_proxy_egress_open")).toBe(0);
-  });
+  await eventually(async () => expect(await sidecar.openStreams()).toBe(0));
   expect(sidecar.child.exited).toBe(false);
   for (const answer of answerWrites) answer();
   const { status, answer } = await write;

@@ -11,7 +11,7 @@ import { createCa } from "../../src/base/certificates.ts";
 import { EVENTS } from "../../src/kube/client/resources.ts";
 import { clusterReady, conditionsOf } from "../support/cluster-conditions.ts";
 import { turnsOf } from "../support/cluster-writer.ts";
-import { ctrlmesh, forwardingKubectl } from "../support/ctrlmesh.ts";
+import { ctrlmesh, forwardingKubectl, PATIENT } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { createDividedCluster, type DividedCluster } from "../support/divided-cluster.ts";
 import { eventually } from "../support/eventually.ts";
@@ -235,7 +235,7 @@ describeWithKube("the namespaces of another cluster", () => {
       const file = join(folder, "edit.yaml");
       writeFileSync(file, appWith(...matches));
       const { code, stdout, stderr } = await ctrlmesh(home.kubeconfig, [
-        ...["plan", "-f", file, "-n", NAMESPACE, "-o", "json"],
+        ...["plan", "-f", file, "-n", NAMESPACE, "-o", "json", PATIENT],
         ...flags,
       ]);
       expect([code, stderr]).toEqual([2, expect.any(String)]);
@@ -268,7 +268,7 @@ describeWithKube("the namespaces of another cluster", () => {
     writeFileSync(namespaces, await cluster.namespaceList());
     const edit = join(folder, "canary.yaml");
     writeFileSync(edit, appWith({ clusters: ["eu"], ...canary }));
-    const blind = await ctrlmesh(home.kubeconfig, ["plan", "-n", NAMESPACE, "-f", edit]);
+    const blind = await ctrlmesh(home.kubeconfig, ["plan", "-n", NAMESPACE, "-f", edit, PATIENT]);
     expect(blind.stdout).toContain("depends on their labels, which are not known here");
     expect(await planAndApply([{ clusters: ["eu"], ...canary }], ["--inside", `eu=${namespaces}`])).toEqual({
       moved: { "eu/team-a": "v2 Owned", "eu/team-c": "default Owned" },
@@ -284,7 +284,7 @@ describeWithKube("the namespaces of another cluster", () => {
       const wrapped = mkdtempSync(join(tmpdir(), "ctrlmesh-forward-"));
       forwardingKubectl(wrapped, [...pods.values()]);
       const run = (...args: string[]) =>
-        ctrlmesh(home.kubeconfig, [...args, "-n", NAMESPACE], { PATH: `${wrapped}:${process.env.PATH}` });
+        ctrlmesh(home.kubeconfig, [...args, "-n", NAMESPACE, PATIENT], { PATH: `${wrapped}:${process.env.PATH}` });
       for (const pod of pods.keys())
         expect(await run("diff", pod)).toMatchObject({ code: 0, stdout: expect.stringContaining("nothing differs in ") });
       const owners = await run("owners");

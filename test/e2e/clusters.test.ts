@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { clusterReady, conditionsOf } from "../support/cluster-conditions.ts";
 import { type ClusterWriter, clusterWrites, prepareCluster, startClusterWriter, turnsOf } from "../support/cluster-writer.ts";
-import { ctrlmesh, forwardingKubectl } from "../support/ctrlmesh.ts";
+import { ctrlmesh, forwardingKubectl, PATIENT } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -125,7 +125,7 @@ describeWithKube("other clusters", () => {
   itWithProgram("kubectl", "are shown by ctrlmesh: their owners, why, and what a connection of a pod gets", async () => {
     forwardingKubectl(wrapped, [...pods.values()]);
     const run = (...args: string[]) =>
-      ctrlmesh(home.kubeconfig, [...args, "-n", NAMESPACE], { PATH: `${wrapped}:${process.env.PATH}` });
+      ctrlmesh(home.kubeconfig, [...args, "-n", NAMESPACE, PATIENT], { PATH: `${wrapped}:${process.env.PATH}` });
     const owner = await run("explain", "owner", "meshcluster/eu");
     expect(owner.stdout).toMatch(/foo-0 +default +\d+ +subset "v2" +CLUSTER_NOT_OWNED\n/);
     expect(owner.stdout).toMatch(/canary-0 +v2 +\d+ +subset "v2" +open\n/);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
 import { LEASES } from "../../src/kube/client/resources.ts";
-import { ctrlmesh, forwardingKubectl } from "../support/ctrlmesh.ts";
+import { ctrlmesh, forwardingKubectl, PATIENT } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -32,7 +32,7 @@ describeWithKube("ctrlmesh", () => {
   let mesh: Mesh;
   let pods: MeshPod[] = [];
   const wrapped = mkdtempSync(join(tmpdir(), "ctrlmesh-kubectl-"));
-  const run = (...args: string[]) => ctrlmesh(kube.kubeconfig, args);
+  const run = (...args: string[]) => ctrlmesh(kube.kubeconfig, [...args, PATIENT]);
   const portOf = (name: string) => new URL(pods.find((pod) => pod.name === name)?.healthUrl ?? "").port;
   const isPaused = async () => (await mesh.client.get(VIRTUAL_APPS, APP)).spec.route?.paused;
 

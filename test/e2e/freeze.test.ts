@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { parse, stringify } from "yaml";
 import { readOwnership } from "../../src/api/ownership-slice.ts";
 import { OWNERSHIP_SLICES, VIRTUAL_APPS } from "../../src/api/resources.ts";
-import { ctrlmesh } from "../support/ctrlmesh.ts";
+import { ctrlmesh, PATIENT } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Kube, startKube } from "../support/kube.ts";
@@ -20,7 +20,7 @@ describeWithKube("a frozen namespace", () => {
   let mesh: Mesh;
   let main: MeshPod;
   let canary: MeshPod;
-  const run = (...args: string[]) => ctrlmesh(kube.kubeconfig, args);
+  const run = (...args: string[]) => ctrlmesh(kube.kubeconfig, [...args, PATIENT]);
   const settled = async () =>
     expect(await run("wait", APP.name, "-n", APP.namespace, "--timeout", "30s")).toMatchObject({ code: 0 });
   /** What the operator's client is answered through its proxy. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { SHARDING_CONFIGS, VIRTUAL_APPS } from "../../src/api/resources.ts";
-import { ctrlmesh } from "../support/ctrlmesh.ts";
+import { ctrlmesh, PATIENT } from "../support/ctrlmesh.ts";
 import { demoVirtualApp } from "../support/demo-app.ts";
 import { eventually } from "../support/eventually.ts";
 import { injectedWorkload } from "../support/injected-workload.ts";
@@ -33,7 +33,7 @@ describeWithKube("objects in Git", () => {
   let mesh: Mesh;
   const dir = mkdtempSync(join(tmpdir(), "ctrlmesh-gitops-"));
   const rendered = join(dir, "rendered.yaml");
-  const run = (...args: string[]) => ctrlmesh(kube.kubeconfig, args);
+  const run = (...args: string[]) => ctrlmesh(kube.kubeconfig, [...args, PATIENT]);
   const apply = (how: readonly string[]) => kubectl(kube.kubeconfig, ["apply", ...how, "-f", rendered]);
   const diff = (how: readonly string[]) => tryKubectl(kube.kubeconfig, ["diff", ...how, "-f", rendered]);
   const route = async () => (await mesh.client.get(VIRTUAL_APPS, APP)).spec.route;

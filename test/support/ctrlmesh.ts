@@ -7,6 +7,8 @@ import type { MeshPod } from "./mesh.ts";
 import { programMain } from "./programs.ts";
 
 const MAIN = programMain("cli");
+/** For calls of which no time is judged: on a busy machine a kubectl may take more than the 5 s that a request has by default. */
+export const PATIENT = "--request-timeout=60s";
 
 export interface Ended {
   readonly code: number;

@@ -130,12 +130,16 @@ export function tableInForce(
   const snapshots = pods.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((snapshot) => isOfApp(app, snapshot));
   const isComplete = haveAllReported(pods, factsOf);
   const claimed = new Map(snapshots.map(({ table }) => [ownersHash(table), table]));
-  const hashes = isComplete ? (written ?? []).filter((hash) => claimed.has(hash)) : (written ?? []);
+  const isNeeded = (hash: string) => claimed.has(hash) || hash.startsWith(CLUSTERS_HASH);
+  const hashes = isComplete ? (written ?? []).filter(isNeeded) : (written ?? []);
   const last = hashes.findLast((hash) => claimed.has(hash));
   if (last !== undefined) return { table: claimed.get(last), isLost: false, hashes };
   if (written !== undefined && !isComplete) return { table: undefined, isLost: true, hashes };
   return { table: newestOf(snapshots), isLost: written !== undefined, hashes: written ?? [] };
 }
+
+/** With this begin the hashes of the owners in other clusters (made-routes.ts). */
+export const CLUSTERS_HASH = "clusters-";
 
 /** SHA-256 in hex of the table without fences and retained namespaces, which do not change the owners. */
 export const ownersHash = remember((table: RouteTable): string => tableHash(withoutFences(table)).toString("hex"));

@@ -7,6 +7,7 @@ import type { AppFacts } from "./app-facts.ts";
 import type { AppPod } from "./app-pod.ts";
 import { goneClaims, isOfApp, lastSnapshot, podClaims, snapshotsOf } from "./claims.ts";
 import { keptOwners } from "./kept-owners.ts";
+import { clustersHash, madeRoutes, withClustersHash } from "./made-routes.ts";
 import { planAbroad } from "./plan-abroad.ts";
 import { type ClusterTrouble, type ClusterWait, clusterTroubles } from "./plan-clusters.ts";
 import { planFences, type Wait, withFences } from "./plan-fences.ts";
@@ -47,9 +48,14 @@ export interface AppPlan {
 
 export function planApp(facts: AppFacts): AppPlan {
   const { app, pods, factsOf, gone = [], subsets, lockName, callers, guard, frozen, words, retainsLosses } = facts;
-  const snapshots = once(() =>
-    pods.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod)))).filter((each) => isOfApp(app, each)),
-  );
+  const made = once(() => {
+    const all = pods.flatMap((pod) => snapshotsOf(pod, factsOf(podKey(pod))));
+    return madeRoutes(
+      all.filter((each) => isOfApp(app, each)),
+      facts.ownersHashes,
+    );
+  });
+  const snapshots = () => made().snapshots;
   const { desired, clusters, tables, ...kept } = keptOwners(facts, snapshots);
   const claims = podClaims(app, pods, factsOf);
   const fences = planFences(desired, subsets, [...claims, ...goneClaims(app, gone)]);
@@ -70,6 +76,10 @@ export function planApp(facts: AppFacts): AppPlan {
     clusterTablesOf: abroad?.tablesOf,
     isYoung: facts.isYoung,
   });
+  // What a plan keeps from routes that may not be those of a manager, or are not those of all pods, is no proof later.
+  const followsPods = tables.isPaused || clusters?.some(({ name, upstream }) => upstream && !tables.bySpec.has(name)) === true;
+  const isProof = !followsPods || (tables.isComplete && !made().isLost);
+  const proof = abroad && isProof ? clustersHash({ clusters, clusterTables: abroad.clusterTables }) : undefined;
   return {
     desired,
     subsets,
@@ -86,6 +96,7 @@ export function planApp(facts: AppFacts): AppPlan {
     ...(abroad && { clusterWaits: abroad.waits, clusterTroubles: clusterTroubles(clusters ?? [], pods, factsOf) }),
     ...(abroad?.clusterTables && { clusterTables: abroad.clusterTables, clusterTableWaits: abroad.clusterTableWaits }),
     ...kept,
+    ownersHashes: proof === undefined ? kept.ownersHashes : withClustersHash(kept.ownersHashes, proof),
     isDissolving: false,
   };
 }

@@ -6,9 +6,9 @@ import type { Placement } from "./placement.ts";
 import { formatPlacement } from "./stored-placement.ts";
 
 const NOW = Date.parse("2026-01-31T12:00:00Z");
-const textOf = (placement: Partial<Placement>) =>
+const textOf = (placement: Partial<Placement>, config: object = sampleShardingRoot()) =>
   joiningText({
-    ...sampleShardingRoot(),
+    ...config,
     status: { placement: formatPlacement(samplePlacement(placement)) },
   } as unknown as ShardingConfig);
 
@@ -21,6 +21,14 @@ it("names the shards that wait for others that start", () => {
   const waiting = new Map([3, 4, 5, 6, 7].map((shard) => [shard, NOW]));
   expect(textOf({ waiting })).toBe(
     "shop-3-normal, shop-4-normal, shop-5-normal and 2 more are ready and will get namespaces together with shards that start, after 10 minutes at the latest",
+  );
+});
+
+it("says that a shard also waits for the namespaces of other clusters, if the root divides them", () => {
+  const { spec, ...config } = sampleShardingRoot() as unknown as ShardingConfig;
+  const root = { ...spec.root, clustersBy: "Namespace" };
+  expect(textOf({ waiting: new Map([[3, NOW]]) }, { ...config, spec: { ...spec, root } })).toBe(
+    "shop-3-normal is ready and will get namespaces together with shards that start, and once the manager knows the namespaces of all other clusters or has waited for them for 1 minute, after 10 minutes at the latest",
   );
 });
 

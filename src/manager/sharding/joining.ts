@@ -10,6 +10,8 @@ import { storedPlacement } from "./stored-placement.ts";
 /** The most reasons, and the most shards for each, that the text names. */
 const MAX_NAMES = 3;
 
+const UNKNOWN_CLUSTERS = ", and once the manager knows the namespaces of all other clusters or has waited for them for 1 minute";
+
 /** Undefined if no shard waits. */
 export function joiningText(config: ShardingConfig): string | undefined {
   const { root } = config.spec;
@@ -30,7 +32,10 @@ function waitText(placement: Placement, shard: number, root: ShardingRoot): stri
     return `from ${new Date(joinsFromMs).toISOString()}, because as many moved within an hour as the budget allows (${budget})`;
   }
   const loss = losses.get(shard);
-  if (loss === undefined) return "together with shards that start, after 10 minutes at the latest";
+  if (loss === undefined) {
+    const clusters = root.clustersBy === "Namespace" ? UNKNOWN_CLUSTERS : "";
+    return `together with shards that start${clusters}, after 10 minutes at the latest`;
+  }
   const minutes = holdMs(loss) / 60_000;
   const holdText = minutes === 1 ? "1 minute" : `${minutes} minutes`;
   const lossesText = loss.times === 1 ? "1 loss" : `${loss.times} losses`;

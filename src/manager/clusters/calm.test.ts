@@ -39,7 +39,12 @@ function setup() {
   const ends = new Map<string, readonly CredentialEnd[]>();
   const events: number[] = [];
   const writes = new Map<string, number[]>(NAMES.map((name) => [name, []]));
-  client.before = ({ verb, name }) => void (verb === "patch" && writes.get(name)?.push(clock.monotonicMs()));
+  let refusedName: string | undefined;
+  client.before = ({ verb, name }) => {
+    if (verb !== "patch") return;
+    if (name === refusedName) throw new Error("not accepted");
+    writes.get(name)?.push(clock.monotonicMs());
+  };
   const { reconcile } = createClustersReconciler({
     client,
     store: { list },
@@ -68,6 +73,10 @@ function setup() {
     await clock.advance(endMs - clock.monotonicMs());
   };
   return {
+    reconcile: () => reconcile({ namespace: "", name: "fleet" }, new AbortController().signal),
+    refuse: (name: string) => {
+      refusedName = name;
+    },
     events,
     writes: (name: string) => writes.get(name) ?? [],
     nowMs: clock.monotonicMs,
@@ -136,4 +145,11 @@ test("whatever servers answer, a status is written at most 20 times a minute, an
     }),
     budget(),
   );
+});
+
+test("a status that the API server does not accept is tried again, and the others are written", async () => {
+  const world = setup();
+  world.refuse("eu");
+  await expect(world.reconcile()).rejects.toThrow("not accepted");
+  expect(world.writes("us")).toHaveLength(1);
 });

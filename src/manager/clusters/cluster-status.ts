@@ -31,7 +31,7 @@ export interface AppOfCluster {
   readonly idleRules?: readonly string[] | undefined;
 }
 
-interface StatusFacts {
+export interface StatusFacts {
   readonly object: MeshCluster;
   readonly refused: ReturnType<AcceptedClusters["refused"]["get"]>;
   /** By name. */

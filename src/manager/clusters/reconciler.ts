@@ -17,7 +17,7 @@ import { plannedClusters } from "../apps/planned-clusters.ts";
 import type { PublishedPlans } from "../apps/published-plans.ts";
 import { endOfAuthorities } from "../cluster-namespaces/credential-ends.ts";
 import type { WatchedClusters } from "../cluster-namespaces/watched-clusters.ts";
-import { type AppOfCluster, clusterStatus } from "./cluster-status.ts";
+import { type AppOfCluster, clusterStatus, type StatusFacts } from "./cluster-status.ts";
 import { nextVerdictMs } from "./credentials-verdict.ts";
 import { isWaitingToHear } from "./kept-verdicts.ts";
 import type { KnownClusters } from "./known-clusters.ts";
@@ -82,6 +82,17 @@ export function createClustersReconciler(options: ClustersReconcilerOptions): Re
     const words = END_EVENTS[reason];
     if (words !== undefined && reason !== reasonOf(before)) events.event(before, "Warning", `Credentials${reason}`, words);
   };
+  /** @returns after how long the status may be written; 0 if it was */
+  const publish = async (object: MeshCluster, facts: Omit<StatusFacts, "object">, signal: AbortSignal): Promise<number> => {
+    const key = formatRequest({ namespace: object.metadata.namespace ?? "", name: object.metadata.name ?? "" });
+    const waitMs = Math.ceil(pace.charge(key, 0));
+    if (waitMs > 0) return waitMs;
+    const update = (current: MeshCluster) => clusterStatus({ ...facts, object: current });
+    const written = await writeStatus(client, MESH_CLUSTERS, object, update, { signal });
+    if (written !== object) pace.charge(key, 1);
+    tellOfEnds(object, written);
+    return 0;
+  };
   return {
     async reconcile({ name: namespace }, signal) {
       const nowMs = clock.monotonicMs();
@@ -96,6 +107,7 @@ export function createClustersReconciler(options: ClustersReconcilerOptions): Re
       const unplanned = new Set(apps.list(namespace).flatMap(({ ref }) => (plans.get(ref) === undefined ? [ref.name] : [])));
       const since = new Map<string, number>();
       const pauses: number[] = [];
+      const errors: unknown[] = [];
       for (const object of store.list(namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
         const { name = "" } = object.metadata;
         const now = new Date(clock.now()).toISOString();
@@ -106,26 +118,17 @@ export function createClustersReconciler(options: ClustersReconcilerOptions): Re
         const ends = watching && [...watched.endsOf({ namespace, name }), ...authorityEnds(upstreams.get(name) ?? {})];
         const nextMs = ends && nextVerdictMs(ends, clock.now());
         if (nextMs !== undefined) pauses.push(Math.min(LONGEST_PAUSE_MS, nextMs - clock.now()));
-        const key = formatRequest({ namespace, name });
-        const waitMs = Math.ceil(pace.charge(key, 0));
-        if (waitMs > 0) {
-          pauses.push(waitMs);
-          continue;
-        }
         const facts = { refused: refused.get(name), apps: appsOf, unplanned, watched: watching, ends, isLongUnheard, now };
-        const written = await writeStatus(
-          client,
-          MESH_CLUSTERS,
-          object,
-          (current) => clusterStatus({ ...facts, object: current }),
-          {
-            signal,
-          },
-        );
-        if (written !== object) pace.charge(key, 1);
-        tellOfEnds(object, written);
+        try {
+          const waitMs = await publish(object, facts, signal);
+          if (waitMs > 0) pauses.push(waitMs);
+        } catch (error) {
+          signal.throwIfAborted();
+          errors.push(error);
+        }
       }
       unheard.set(namespace, since);
+      if (errors.length > 0) throw errors[0];
       for (const sinceMs of since.values()) if (sinceMs + UNHEARD_MS > nowMs) pauses.push(sinceMs + UNHEARD_MS - nowMs);
       return pauses.length === 0 ? {} : { requeueAfterMs: Math.min(...pauses) };
     },

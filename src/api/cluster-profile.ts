@@ -2,7 +2,7 @@
 // these objects, so nothing is assumed about their status.
 import type { Resource } from "../kube/client/resource.ts";
 import type { KubeObject } from "../kube/types.ts";
-import { fieldsOf } from "./rule.ts";
+import { fieldsOf, itemsOf } from "./rule.ts";
 
 export interface ClusterProfile extends KubeObject {
   readonly status?: unknown;
@@ -45,8 +45,4 @@ export function identityOfProfile({ status }: ClusterProfile): string | undefine
   const properties = itemsOf(fieldsOf(status).properties).map(fieldsOf);
   const values = ID_PROPERTIES.map((name) => properties.find((property) => property.name === name)?.value);
   return values.find((value) => typeof value === "string" && value !== "") as string | undefined;
-}
-
-function itemsOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

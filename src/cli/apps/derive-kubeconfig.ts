@@ -26,7 +26,7 @@ const TOKENS = ["token", "tokenFile", "exec"];
 const NOT_A_TOKEN = ["username", "password", "auth-provider"];
 /** What a header may carry. */
 const TOKEN = /^[\x21-\x7e]+$/;
-/** How to connect, of which the MeshCluster decides. Users expect it for CAs, and may have a reason for these. */
+/** How to connect to the cluster, which the MeshCluster decides. Nobody expects to keep the CA, but somebody may need these. */
 const OF_THE_CONNECTION = ["proxy-url", "insecure-skip-tls-verify"];
 
 interface Target {
@@ -40,7 +40,7 @@ interface Target {
 
 interface Derived {
   readonly kubeconfig: object;
-  /** The paths of fields about the connection that it does not have any more. */
+  /** Paths of the fields about the connection that were left out. */
   readonly leftOut: readonly string[];
 }
 

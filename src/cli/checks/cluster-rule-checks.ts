@@ -14,13 +14,13 @@ type Known = readonly Pick<ClusterFacts, "name" | "labels">[];
 
 export const CLUSTER_RULES: Check = {
   name: "cluster-rules",
-  holds: "each name and selector of other clusters has a MeshCluster",
+  holds: "each name and selector in rules about clusters matches a MeshCluster",
   async run({ cluster, apps }) {
-    const namesClusters = (await apps()).filter(({ objects }) => JSON.stringify(objects).includes('"cluster'));
-    const found = namesClusters.map(async ({ kind, namespace, name, objects }) => {
-      const clusters = (await listMeshClusters(cluster, namespace)).map(({ metadata: { name: of = "", labels = {} } }) => {
-        return { name: of, labels };
-      });
+    // Others need no right to list MeshClusters.
+    const dividing = (await apps()).filter(({ objects }) => JSON.stringify(objects).includes('"cluster'));
+    const found = dividing.map(async ({ kind, namespace, name, objects }) => {
+      const listed = await listMeshClusters(cluster, namespace);
+      const clusters = listed.map(({ metadata }) => ({ name: metadata.name ?? "", labels: metadata.labels ?? {} }));
       const about = {
         object: `${kind.resource.kind} ${namespace}/${name}`,
         next: `kubectl get ${MESH_CLUSTERS.resource}.${MESH_CLUSTERS.group} -n ${namespace} --show-labels`,

@@ -16,7 +16,7 @@ import { EXIT } from "../frame/exit.ts";
 import { accessFlags, clusterOptions, DRY_RUN } from "../frame/flags.ts";
 import { shellLine } from "../frame/output.ts";
 
-/** Of a namespace inside another cluster. */
+/** A namespace inside another cluster. */
 type PlaceInside = FrozenPlace & { readonly cluster: string };
 
 const FLAGS: Flags = {
@@ -95,7 +95,7 @@ async function mustExist(cluster: Cluster, name: string, { output }: Call): Prom
   }
 }
 
-/** By the MeshCluster, and by what is published of the owners there. What the user may not read is taken as it is. */
+/** Looks at the MeshCluster, and at the OwnershipSlices for its namespaces. What the user may not read is not checked. */
 async function mustBeInside(home: Cluster, app: FoundApp, { cluster, namespace }: PlaceInside, { output }: Call): Promise<void> {
   const name = `MeshCluster ${cluster}`;
   const object = await home.get(MESH_CLUSTERS, { namespace: app.namespace, name: cluster }).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-// What Converged says about other clusters: whose pods may still write what is another subset's there. Pure. Invariant: a cluster that is
+// What Converged says about other clusters: which pods may still write there what another subset owns. Pure. Invariant: a cluster that is
 // down is waited for only while nobody knows its namespaces, since no pod can write there before.
 import type { AppPlan } from "../../mesh/handover/plan-app.ts";
 import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
@@ -15,7 +15,7 @@ export function clusterMoves(
   const { clusterWaits = [] } = plan;
   const heard = clusterWaits.filter((wait) => !isUnheard(wait));
   // A pod that the mesh does not limit waits for a person, and comes before pods that move.
-  const first = heard.find(({ cause }) => cause === "not-enforced" || cause === "no-proxy") ?? heard[0];
+  const first = heard.find(isUnlimited) ?? heard[0];
   if (first === undefined) {
     // After a failover, pods of which nothing is known are of no interest where nothing moves.
     const unheard = clusterWaits.find(({ clusters }) => clusters.some((name) => isFenced(plan, name)));
@@ -26,11 +26,14 @@ export function clusterMoves(
   const more = pods === 0 ? "" : `, and ${countText(pods, "more pod")}`;
   const others = clusters.length === 1 ? "" : ` and ${clusters.length - 1} more`;
   const message = `cluster ${clusters[0]}${others}: pod ${podName} ${CLUSTER_WAIT_WORDS[cause]}${more}`;
-  const isBare = cause === "not-enforced" || cause === "no-proxy";
-  return { status: "False", reason: isBare ? "PodsWithoutProxy" : "Moving", message };
+  return { status: "False", reason: isUnlimited(first) ? "PodsWithoutProxy" : "Moving", message };
 }
 
-/** A cluster that every pod finds closed; undefined: there is none. */
+function isUnlimited({ cause }: ClusterWait): boolean {
+  return cause === "not-enforced" || cause === "no-proxy";
+}
+
+/** The clusters that are closed to every pod. Undefined: there are none. */
 export function unknownClusters(plan: AppPlan): Verdict<"NotKnown"> | undefined {
   const names = plannedClusters(plan).flatMap(({ name, upstream }) =>
     upstream === undefined || plan.clusterTables?.has(name) ? [] : [name],

@@ -97,7 +97,7 @@ it("a cluster whose namespaces nobody knows has not converged, since no pod can 
   expect(converged(world.settle())?.status).toBe("True");
 });
 
-it.each([inEu(BEFORE), { clusters: [us] }])("a failover does not change it where nothing moves", (clusters) => {
+it.each([inEu(BEFORE), { clusters: [us] }])("a failover leaves Converged True where nothing moves", (clusters) => {
   const world = settledWorld(clusters);
   world.clusters = { ...clusters, goneAbroad: ["unknown"] };
   expect(converged(world.reconcile())?.status).toBe("True");

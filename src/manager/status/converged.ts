@@ -106,7 +106,7 @@ function unfrozenVerdict(facts: StatusFacts): ConvergedVerdict | undefined {
   }
 }
 
-/** A person would take the namespace for a frozen one. */
+/** Otherwise a person would take the namespace for a frozen one. */
 function unheldVerdict({ plan: { unheld = [], rules } }: StatusFacts): ConvergedVerdict | undefined {
   const [first] = unheld;
   const [{ app } = { app: undefined }] = rules.values();

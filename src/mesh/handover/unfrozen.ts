@@ -22,7 +22,7 @@ type UnfrozenCause =
   | "older-proxy"
   /** The proxy may enforce routes without the freeze. */
   | "behind"
-  /** The pod's object is gone, and the API server may still accept its token, or another cluster may still work on its last requests. */
+  /** The pod's object is gone. The API server may still accept its token, or another cluster may still work on its last requests. */
   | "pod-gone"
   | "unreported"
   | "just-listed";
@@ -51,12 +51,12 @@ export function unfrozenPods({ app, frozen = [], clusters = [], goneAbroad = [],
   const byCluster = Map.groupBy(frozen, ({ namespace }) => frozenPlaceOf(namespace).cluster);
   return [...byCluster].flatMap(([name, places]): UnfrozenPod[] => {
     const freezesAll = createTest(app, places);
-    if (name === undefined) return podsThatMay({ ...facts, capability: FREEZE, holds: freezesAll });
+    if (name === undefined) return podsThatMayWrite({ ...facts, capability: FREEZE, holds: freezesAll });
     const cluster = clusters.find((each) => each.name === name);
     if (cluster?.upstream === undefined) return [];
     const isServed = (view: Snapshot) => !cluster.servers.some((server) => mayReach(view, server));
     const holds = (view: Snapshot) => freezesAll(view) && isServed(view);
-    return podsThatMay({ ...facts, gone: goneAbroad, capability: CLUSTER_FREEZE, holds }).map((pod) => ({
+    return podsThatMayWrite({ ...facts, gone: goneAbroad, capability: CLUSTER_FREEZE, holds }).map((pod) => ({
       ...pod,
       cluster: name,
     }));
@@ -76,14 +76,15 @@ export function unheldFreezes(
   });
 }
 
-interface PodFacts extends Pick<FrozenFacts, "pods" | "factsOf" | "gone"> {
+/** The pods, and how to judge them for the frozen namespaces of one cluster. */
+interface PodsOfPlaces extends Pick<FrozenFacts, "pods" | "factsOf" | "gone"> {
   /** That of a proxy that enforces the freezes. */
   readonly capability: string;
-  /** True if routes hold the freezes. */
+  /** True if the routes have the freezes. */
   holds(snapshot: Snapshot): boolean;
 }
 
-function podsThatMay({ pods, factsOf, gone, ...tests }: PodFacts): UnfrozenPod[] {
+function podsThatMayWrite({ pods, factsOf, gone, ...tests }: PodsOfPlaces): UnfrozenPod[] {
   const live = pods.flatMap((pod) => unfrozen(pod, factsOf(podKey(pod)), tests));
   const removed = gone.flatMap((each): UnfrozenPod[] => {
     if (each === "unknown") return [{ podName: "", cause: "just-listed" }];
@@ -94,7 +95,7 @@ function podsThatMay({ pods, factsOf, gone, ...tests }: PodFacts): UnfrozenPod[]
   return [...live, ...removed];
 }
 
-function unfrozen(pod: AppPod, facts: ProxyFacts | undefined, { capability, holds }: Pick<PodFacts, "capability" | "holds">) {
+function unfrozen(pod: AppPod, facts: ProxyFacts | undefined, { capability, holds }: Pick<PodsOfPlaces, "capability" | "holds">) {
   const because = (cause: UnfrozenCause): UnfrozenPod[] => [{ podName: pod.name, cause }];
   if (isOver(pod, facts)) return [];
   if (pod.proxy === "none" && pod.running) return because("no-proxy");

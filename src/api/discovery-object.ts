@@ -8,7 +8,7 @@ import { type Finding, fieldsOf, withRules } from "./rule.ts";
 /** With OpenShift's names for them. */
 const NAMESPACES: ReadonlySet<string> = new Set(["namespaces", "projects", "projectrequests"]);
 
-/** Kubernetes adds none: new resources get groups of their own. Without namespaces, and those that are not stored. */
+/** The resources of the core group that are stored, without namespaces. Kubernetes adds none: new resources get groups of their own. */
 const CORE_RESOURCES = [
   "configmaps",
   "endpoints",

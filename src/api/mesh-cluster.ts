@@ -30,7 +30,7 @@ export const DEFAULT_DRAIN_SECONDS = 60;
 const HTTPS_URL = /^https:\/\/[A-Za-z0-9._:[\]-]+(\/[^\s?#]*)?$/;
 const HOST_LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-/** The URL of an API server. The host has one spelling that a user can see, since other spellings would be other servers. */
+/** The URL of an API server. Its host is in ASCII, since two hosts that look alike could otherwise be two servers. */
 export const clusterServerSchema = textUpTo(512)
   .regex(HTTPS_URL, {
     error:
@@ -44,7 +44,7 @@ function hasServer(url: string): boolean {
   return isHost && serverOf(url)?.endsWith(":0") === false;
 }
 
-/** Two clusters whose identities look alike must not have two identities. */
+/** In ASCII, since two identities that look alike could otherwise be two clusters. */
 export const clusterIDSchema = textUpTo(253).regex(/^[!-~]+$/, { error: "must be in ASCII, without spaces, and not empty" });
 
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;

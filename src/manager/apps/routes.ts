@@ -22,7 +22,7 @@ export interface RoutesOptions extends ReadBackOptions {
   /** A compilation has ended for which `tableOf` did not wait. */
   readonly onCompiled: (app: AppRef) => void;
   readonly clock: Clock;
-  /** Of several tables of an app, so that one list answers for all of them. Default: of these namespaces alone. */
+  /** Shared by several tables of an app, so that one list of the specs answers for all of them. Default: one for these namespaces alone. */
   readonly readBack?: ReadBack;
 }
 
@@ -43,7 +43,7 @@ interface Compiled {
   readonly route: RouteSpec;
   /** The number of changes of namespaces that it contains. */
   readonly atChange: number;
-  /** The number of changes that the process had seen by ReadBack. */
+  /** As `atChange`, by the count of the ReadBack, which several tables may share. */
   readonly seen: number;
   /** Undefined if it exceeds the limit. */
   readonly table: RouteTable | undefined;

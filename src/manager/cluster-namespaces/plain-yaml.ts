@@ -1,5 +1,6 @@
-// The YAML of a kubeconfig that a tenant wrote, as plain data. Pure. Invariants: no text takes the event loop for long; neither an error nor a warning of the
-// process shows anything of the text. The parser alone has neither: 1.3 KB of nested keys can take minutes, and a warning quotes them.
+// The YAML of a kubeconfig that a tenant wrote, as plain data. Pure. Invariants: no text takes the event loop for long. No error and no
+// warning of the process shows anything of the text. The parser alone guarantees neither: it can take minutes for 1.3 KB of nested keys,
+// and quotes them in a warning.
 import { isMap, isScalar, isSeq, type ParsedNode, parseDocument } from "yaml";
 import { MeshError } from "../../base/errors.ts";
 
@@ -35,10 +36,7 @@ function hasMoreMarks(text: string): boolean {
 }
 
 function refused(): MeshError {
-  return new MeshError(
-    "KUBECONFIG_INVALID",
-    "it must be one YAML document, without syntax errors, keys that stand twice and aliases",
-  );
+  return new MeshError("KUBECONFIG_INVALID", "it must be one YAML document, without syntax errors, duplicate keys and aliases");
 }
 
 function plain(node: ParsedNode | null, depth: number): unknown {

@@ -9,7 +9,7 @@ const leaf = issueServerCertificate(ca, { dnsNames: ["manager"], now });
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const SERVERS = ["eu.example:6443/prefix"];
 const TOKEN = "a-secret-token";
-const NO_YAML = "it must be one YAML document, without syntax errors, keys that stand twice and aliases";
+const NO_YAML = "it must be one YAML document, without syntax errors, duplicate keys and aliases";
 const NO_KUBECONFIG = "it is no kubeconfig";
 const NO_CONTEXT = "current-context: must be set";
 

@@ -1,5 +1,5 @@
 // The namespaces of clusters as apps see them. Invariant: the changes of all clusters of a namespace at home are shown together, the first
-// ones soon and later ones at a pace. Each time, its apps get new tables, so a server may not decide how often that is.
+// ones soon and later ones at a pace. Each time its apps get new tables, and no server of a cluster decides how often that is.
 import { createClientPace } from "../../base/client-pace.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { KubeObject } from "../../kube/types.ts";
@@ -28,7 +28,10 @@ export function createShownNamespaces({ clock, log }: Pick<ProcessContext, "cloc
     });
   };
 
-  /** What apps see of the store of a cluster. @param onShown called after each change of what is shown, and once it is known */
+  /**
+   * What apps see of the store of a cluster.
+   * @param onShown called when the namespaces are listed, and after each change of what is shown
+   */
   return function follow(namespace: string, followed: Store<KubeObject>, onShown: () => void): Store<KubeObject> {
     const store = createStore<KubeObject>((error) => log.error({ err: error }, "store handler failed"));
     const changed = new Set<string>();

@@ -38,7 +38,7 @@ const LOOK_AGAIN_MS = 5_000;
 /** Within this time after a failover pods report, and namespaces are listed. Until then the statuses stay as they are. */
 const UNHEARD_MS = 60_000;
 /**
- * How often each status is written. Each server decides how often what it shows changes: its certificate, its errors and its namespaces.
+ * How often each status is written, since the servers of clusters decide how often their certificates, errors and namespaces change.
  * Ten writes come at once, so that a handover is seen as it goes.
  */
 const WRITES = { perSecond: 1 / 6, burst: 9 };

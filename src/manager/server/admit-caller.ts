@@ -1,5 +1,5 @@
-// Decides whether this replica listens to a caller. Invariants: the caller is in the mesh before anything that it sends
-// is read, since that costs memory; while nobody leads, it waits here rather than come back hundreds of times a second.
+// Decides whether this replica listens to a caller. Invariants: nothing that the caller sends is read before it is known to be in the
+// mesh, since reading costs memory. While nobody leads, it waits here rather than come back hundreds of times a second.
 import { MAX_WAIT_MS, type ProxyVerdict, type StreamStatus } from "../../mesh/link/manager-stream.ts";
 import type { PodIdentity, TokenVerdict } from "../identity/token-reviewer.ts";
 import type { JudgeProxy } from "./judge-proxy.ts";

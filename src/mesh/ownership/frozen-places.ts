@@ -1,10 +1,10 @@
-// Where a freeze is: in a namespace at home, or in one inside another cluster. Pure. Invariant: a freeze counts in one cluster only, also
-// if the others have a namespace of that name.
+// Where a freeze is: in a namespace at home, or in one inside another cluster. Pure. Invariant: a freeze counts in one cluster only, even if
+// other clusters have a namespace of that name.
 import { remember } from "../../base/remember.ts";
 
 /** A person works in the namespace. It moves between subsets as any other. */
 export interface FrozenNamespace {
-  /** Inside another cluster: CLUSTER/NAMESPACE, which is the name of no namespace at home. */
+  /** The name at home, or CLUSTER/NAMESPACE inside another cluster. No namespace at home has such a name. */
   readonly namespace: string;
   readonly reason: string;
 }

@@ -1,5 +1,5 @@
-// The routes inside a cluster as one stack of layers follows them. Invariant: no listener of the stack outlives it. The routes do outlive
-// it, since an edited cluster gets a new stack, so its listeners would collect there.
+// The routes inside a cluster as one stack of layers follows them. Invariant: no listener of the stack outlives it. An edited cluster gets a
+// new stack and keeps its routes, so listeners of all earlier stacks would pile up there.
 import type { ChangeListener } from "../../mesh/ownership/enforced.ts";
 import type { Session } from "../session/session.ts";
 
@@ -18,7 +18,7 @@ export function createStackSession(routes: Session) {
   });
   return {
     session,
-    /** Ends all that follows the routes now. What subscribes later, such as a call that has waited, ends by itself. */
+    /** Ends all subscriptions so far. What subscribes later, such as a call that has waited, ends by itself. */
     end(): void {
       for (const end of subscriptions) end();
     },

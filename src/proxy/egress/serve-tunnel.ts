@@ -1,6 +1,6 @@
 // A tunnel: CONNECT host:port, then TLS of the client with the server, which stays closed to this proxy.
-// Invariants: nothing reaches the server before the client's first message names it; both connections end
-// together, the second one soon after the first; a tunnel holds no slot of a limit beyond its start.
+// Invariants: nothing reaches the server before the client's first message names it. When one connection ends,
+// the other ends soon after. A tunnel holds no slot of a limit beyond its start.
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { Transform } from "node:stream";
@@ -18,7 +18,7 @@ export interface TunnelDeps extends AdmitDeps, Pick<ProcessContext, "clock" | "l
   readonly dial: Dial;
   /** The longest time without a byte. */
   readonly idleMs: number;
-  /** The same once one side has ended. A server that is stuck never ends its side, and clients that gave up would pile up. */
+  /** The same once one side has ended. Otherwise the tunnels of clients that gave up would pile up if a server is stuck and never ends its side. */
   readonly halfClosedMs: number;
   /** For the client's first message. */
   readonly helloMs: number;

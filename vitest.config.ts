@@ -1,6 +1,6 @@
 // The projects, in the order in which they run. unit: beside the code, no network; the files of a worker share their modules, which keep
-// no state. integration (localkube) and e2e (the real control plane, one for each file): four files at a time, which keep two cores busy, since they also wait.
-// alone: the nightly files, which measure memory or need the whole machine, one at a time.
+// no state. integration (localkube) and e2e (the real control plane, one for each file): four files at a time keep two cores busy, since
+// they also wait. alone: the nightly files, which measure memory or need the whole machine, one at a time.
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/support/longest-first.ts";
 

@@ -1,8 +1,9 @@
 // An app as lines: what it is, its subsets, what moves and who is waited for. Pure. Each fact is from the status.
 import type { AppStatus, HandoverStatus } from "../../api/app-status.ts";
+import { frozenText } from "../../mesh/ownership/frozen-places.ts";
 import { columns, counted, shellLine } from "../frame/output.ts";
 import { age } from "./ages.ts";
-import { conditionOf, type FoundApp, frozenIn, frozenText, mayBeUnheld, pausedObjects } from "./apps.ts";
+import { conditionOf, type FoundApp, frozenIn, mayBeUnheld, pausedObjects } from "./apps.ts";
 import { type ClusterState, clusterLines } from "./cluster-states.ts";
 
 /** A wait that may not end by itself. */

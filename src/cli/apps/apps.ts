@@ -145,7 +145,7 @@ export function pausedObjects({ kind, objects }: FoundApp): readonly AppObject[]
 }
 
 export interface Frozen extends FrozenPlace {
-  /** In the spec. */
+  /** Its key in the spec. */
   readonly key: string;
   readonly reason: string;
   readonly object: AppObject;
@@ -158,11 +158,6 @@ export function frozenIn({ kind, objects }: FoundApp): readonly Frozen[] {
     if (typeof frozen !== "object" || frozen === null) return [];
     return Object.entries(frozen).map(([key, reason]) => ({ key, ...frozenPlaceOf(key), reason: jsonText(reason), object }));
   });
-}
-
-/** For example "namespace team-b of cluster eu-1". */
-export function frozenText({ cluster, namespace }: FrozenPlace): string {
-  return `namespace ${namespace}${cluster === undefined ? "" : ` of cluster ${cluster}`}`;
 }
 
 /** True if the status says that freezes in other clusters stop nobody. Converged names the first of them. */

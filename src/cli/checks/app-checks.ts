@@ -2,7 +2,8 @@
 import type { Condition } from "../../api/conditions.ts";
 import { INJECTED_LABEL, PROXY_CONTAINER } from "../../api/injected-pod.ts";
 import { PODS } from "../../kube/client/resources.ts";
-import { conditionOf, type FoundApp, frozenIn, frozenText, mayBeUnheld, NOT_FROZEN, pausedObjects } from "../apps/apps.ts";
+import { frozenText } from "../../mesh/ownership/frozen-places.ts";
+import { conditionOf, type FoundApp, frozenIn, mayBeUnheld, NOT_FROZEN, pausedObjects } from "../apps/apps.ts";
 import { imageOf } from "../apps/pod-image.ts";
 import { counted, shellLine } from "../frame/output.ts";
 import { type Check, type Finding, foundError, foundWarning, type Severity, unreadFindings } from "./check.ts";

@@ -2,21 +2,18 @@
 import { MESH_CLUSTERS } from "../../api/resources.ts";
 import { validateShardingConfig } from "../../api/sharding-config.ts";
 import { validateVirtualApp } from "../../api/virtual-app.ts";
-import type { ClusterFacts } from "../../manager/apps/compile/route-spec.ts";
-import { unmatchedRules, unmatchedSelector } from "../../manager/virtual-app/unmatched-clusters.ts";
+import { type NamedClusters, unmatchedRules, unmatchedSelector } from "../../manager/virtual-app/unmatched-clusters.ts";
 import type { AppObject } from "../apps/apps.ts";
 import { listMeshClusters } from "../apps/cluster-states.ts";
 import { type Check, foundWarning } from "./check.ts";
 
 const DOCS = "tasks/divide-clusters.md#divide-them";
 
-type Known = readonly Pick<ClusterFacts, "name" | "labels">[];
-
 export const CLUSTER_RULES: Check = {
   name: "cluster-rules",
   holds: "each name and selector in rules about clusters matches a MeshCluster",
   async run({ cluster, apps }) {
-    // Others need no right to list MeshClusters.
+    // An app without rules about clusters needs no right to list MeshClusters.
     const dividing = (await apps()).filter(({ objects }) => JSON.stringify(objects).includes('"cluster'));
     const found = dividing.map(async ({ kind, namespace, name, objects }) => {
       const listed = await listMeshClusters(cluster, namespace);
@@ -31,7 +28,7 @@ export const CLUSTER_RULES: Check = {
   },
 };
 
-function unmatchedOf(object: AppObject, clusters: Known): string[] {
+function unmatchedOf(object: AppObject, clusters: NamedClusters): string[] {
   const app = validateVirtualApp(object);
   if (app.ok) return unmatchedRules(app.value.spec, clusters);
   const config = validateShardingConfig(object);

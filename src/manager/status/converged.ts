@@ -5,6 +5,7 @@ import { annotationKey } from "../../api/annotations.ts";
 import type { WaitingOn } from "../../api/app-status.ts";
 import { isUnheard, type Wait } from "../../mesh/handover/plan-fences.ts";
 import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
+import { frozenText } from "../../mesh/ownership/frozen-places.ts";
 import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
 import { thawText } from "../../mesh/ownership/words.ts";
 import { clusterMoves, unknownClusters } from "./cluster-moves.ts";
@@ -118,7 +119,7 @@ function unheldVerdict({ plan: { unheld = [], rules } }: StatusFacts): Converged
       : `MeshCluster ${cluster} has interception ${interception}, and freezes need Terminate`;
   const more = unheld.length === 1 ? "" : `, nor are ${unheld.length - 1} more`;
   const thaw = thawText({ app, inside: cluster }, namespace);
-  const message = `namespace ${namespace} of cluster ${cluster} is not frozen${more}: ${why}; to take the freeze back: ${thaw}`;
+  const message = `${frozenText(first)} is not frozen${more}: ${why}; to take the freeze back: ${thaw}`;
   return { status: "False", reason: "NotFrozen", message };
 }
 

@@ -6,10 +6,10 @@ import { matchesSelector } from "../../kube/label-selector.ts";
 import type { ClusterFacts } from "../apps/compile/route-spec.ts";
 import { clusterRulesOf } from "./cluster-owners.ts";
 
-type Known = readonly Pick<ClusterFacts, "name" | "labels">[];
+export type NamedClusters = readonly Pick<ClusterFacts, "name" | "labels">[];
 
-/** The spec must be valid. @param known all MeshClusters of the namespace */
-export function unmatchedRules(spec: VirtualAppSpec, known: Known): string[] {
+/** @param spec a valid one. @param known all MeshClusters of the namespace */
+export function unmatchedRules(spec: VirtualAppSpec, known: NamedClusters): string[] {
   const names = known.map(({ name }) => name);
   return clusterRulesOf(spec).flatMap(({ origin, clusters = [], clusterSelector }) => [
     ...clusters
@@ -19,7 +19,7 @@ export function unmatchedRules(spec: VirtualAppSpec, known: Known): string[] {
   ]);
 }
 
-export function unmatchedSelector(field: string, selector: LabelSelector | undefined, known: Known): string[] {
+export function unmatchedSelector(field: string, selector: LabelSelector | undefined, known: NamedClusters): string[] {
   if (selector === undefined || known.some(({ labels }) => matchesSelector(selector, labels))) return [];
   return [`${field}: matches none of ${known.length} MeshClusters`];
 }

@@ -20,6 +20,11 @@ export function frozenPlaceOf(name: string): FrozenPlace {
   return end < 0 ? { cluster: undefined, namespace: name } : { cluster: name.slice(0, end), namespace: name.slice(end + 1) };
 }
 
+/** For example "namespace team-b of cluster eu-1". */
+export function frozenText({ cluster, namespace }: Partial<FrozenPlace>): string {
+  return `namespace ${namespace}${cluster === undefined ? "" : ` of cluster ${cluster}`}`;
+}
+
 /** The freezes inside a cluster, by the names that the namespaces have there. Undefined: none. */
 export function frozenInside(frozen: readonly FrozenNamespace[] = [], cluster: string): readonly FrozenNamespace[] | undefined {
   const inside = frozen.flatMap(({ namespace: name, reason }) => {

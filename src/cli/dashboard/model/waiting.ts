@@ -1,5 +1,6 @@
 // What waits, for whom, and since when. Pure: each line is a fact of a part. What is stuck comes first, then the longest wait.
 
+import { frozenText } from "../../../mesh/ownership/frozen-places.ts";
 import { counted } from "../../frame/output.ts";
 import type { AppPart, Part, PolicyPart } from "./parts.ts";
 
@@ -73,7 +74,7 @@ function appFindings(app: AppPart): Finding[] {
 function frozenFindings({ frozen }: AppPart): Finding[] {
   return frozen.map(({ cluster, namespace, reason }) => ({
     urgency: "held",
-    what: `namespace ${namespace}${cluster === undefined ? "" : ` of cluster ${cluster}`} frozen`,
+    what: `${frozenText({ cluster, namespace })} frozen`,
     whom: "a person, who thaws it",
     message: reason,
     next: ["ctrlmesh", "thaw", namespace, ...(cluster === undefined ? [] : ["--cluster", cluster]), "--app"],

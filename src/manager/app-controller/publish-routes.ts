@@ -3,6 +3,7 @@
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import type { Pod } from "../../kube/client/resources.ts";
 import type { KubeObject } from "../../kube/types.ts";
 import { ROUTE } from "../../mesh/contract/route-type.ts";
 import type { AppPod } from "../../mesh/handover/app-pod.ts";
@@ -89,40 +90,44 @@ export function createPublisher(options: PublisherOptions) {
     desiredTables.set(formatRequest(ref), desired);
   }
 
-  /** Returns undefined until the pods, and the clusters that the app divides, are known. Their list queues the app again. */
-  function publish({ app, selection, bySpec }: AcceptedApp, inside: ClusterTables | undefined): PublishedRoutes | undefined {
+  /** What every plan of an app is computed from: its pods, living and gone. */
+  function podFactsOf(app: App, selection: PodSelection, listed: readonly Pod[]) {
     const { namespace, name } = app.ref;
-    const listed = pods.list(namespace);
-    if (listed === undefined) return undefined;
-    const divides = bySpec !== undefined && dividesClusters(app);
-    const clusters = divides ? options.clusters.routes(app, options.plans?.get(app.ref)?.plan) : undefined;
-    if (divides && clusters === undefined) return undefined;
     const knowsAll = isFirstServed(app);
     const view = podViewIn(namespace, {
       apps,
       factsOf: registry.facts,
       past: knowsAll ? { ...past, isStatusLate: () => false } : past,
     });
-    const ownPods = appPods(selection, listed, view);
-    const common = {
+    return {
       app: { namespace, name },
       words: app.words,
-      pods: ownPods,
+      pods: appPods(selection, listed, view),
       factsOf: registry.facts,
       gone: goneAppPods(selection, past.gone(namespace), knowsAll, view),
       goneAbroad: goneAppPods(selection, past.goneAbroad(namespace), knowsAll, view),
     };
+  }
+
+  /** Returns undefined until the pods, and the clusters that the app divides, are known. Their list queues the app again. */
+  function publish({ app, selection, bySpec }: AcceptedApp, inside: ClusterTables | undefined): PublishedRoutes | undefined {
+    const listed = pods.list(app.ref.namespace);
+    if (listed === undefined) return undefined;
+    const divides = bySpec !== undefined && dividesClusters(app);
+    const clusters = divides ? options.clusters.routes(app, options.plans?.get(app.ref)?.plan) : undefined;
+    if (divides && clusters === undefined) return undefined;
+    const podFacts = podFactsOf(app, selection, listed);
     const plan =
       bySpec === undefined || app.spec === undefined
         ? planDissolution({
-            ...common,
+            ...podFacts,
             lockName: app.spec?.lockName,
             namespaces: namespaces.list().map(({ metadata }) => metadata.name ?? ""),
             lastLockName: lastLockName(app.object.status),
           })
         : planApp({
             ...app.spec,
-            ...common,
+            ...podFacts,
             bySpec,
             clusters,
             clusterTables: inside,
@@ -130,10 +135,10 @@ export function createPublisher(options: PublisherOptions) {
             ownersHashes: previous(app)?.ownersHashes,
             isYoung: youngAt(namespaces, clock.now()),
           });
-    const version = send(app, plan, ownPods);
+    const version = send(app, plan, podFacts.pods);
     observeMoves(app, plan);
     options.plans?.set(app.ref, plan);
-    return { plan, pods: ownPods, version };
+    return { plan, pods: podFacts.pods, version };
   }
 
   return {

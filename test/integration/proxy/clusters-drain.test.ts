@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { HELLO } from "../../support/client-hello.ts";
 import { type ClusterSidecar, startClusterSidecar } from "../../support/cluster-sidecar.ts";
 import { eventually } from "../../support/eventually.ts";
 import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.ts";
@@ -9,8 +10,6 @@ import { answerJson, type FakeApi, startFakeApi } from "../../support/fake-api.t
 const CLUSTER = "/_ctrlmesh/clusters/eu/api/v1/namespaces/own";
 const OBJECT = `${CLUSTER}/configmaps/c`;
 const SWITCHING = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: spdy/3.1\r\n\r\n";
-/** A ClientHello without a name, as short as it can be. */
-const HELLO = Buffer.from([22, 3, 1, 0, 44, 1, 0, 0, 40, 3, 3, ...Array(32).fill(0), 0, 0, 2, 0, 0, 0]);
 
 let eu: FakeApi;
 let answering: Server;

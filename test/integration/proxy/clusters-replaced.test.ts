@@ -1,4 +1,4 @@
-// A cluster whose MeshCluster is edited again and again, or that the app divides no more: nothing of the cluster as it was served before
+// A cluster whose MeshCluster is edited again and again, or that the app no longer divides: nothing of the cluster as it was served before
 // is left, neither in memory nor as an open stream.
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Snapshot } from "../../../src/mesh/ownership/snapshot.ts";
@@ -34,7 +34,7 @@ function setup() {
     const clusters = [{ name: "eu", servers: [new URL(api.url).host], drainMs, owner: "", isFenced: true, upstream } as const];
     enforce({ clusters, clusterTables: new Map([["eu", OWN]]) });
   };
-  return { ...world, serve, divideNoMore: () => enforce({ clusters: [] }) };
+  return { ...world, serve, stopDividing: () => enforce({ clusters: [] }) };
 }
 
 /** Counts the listeners of the cluster's routes. */
@@ -72,7 +72,7 @@ it("edits of a cluster leave nothing of the cluster before the edit that follows
   expect(listeners()).toBe(0);
 });
 
-it.each(["divideNoMore", "serve"] as const)(
+it.each(["stopDividing", "serve"] as const)(
   "a tunnel into a pod of the cluster ends when the cluster changes: %s",
   async (change) => {
     const world = setup();

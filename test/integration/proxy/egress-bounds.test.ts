@@ -9,6 +9,7 @@ import { createAddressCheck, parseCidr } from "../../../src/proxy/egress/address
 import { createEgress, type EgressDeps, type EgressServer } from "../../../src/proxy/egress/create-egress.ts";
 import { createDial, type DialOptions } from "../../../src/proxy/egress/dial.ts";
 import { EgressError } from "../../../src/proxy/egress/egress-error.ts";
+import { HELLO } from "../../support/client-hello.ts";
 import { eventually } from "../../support/eventually.ts";
 import { limitRule } from "../../support/policies.ts";
 import { runningPolicies } from "../../support/running-policies.ts";
@@ -71,8 +72,6 @@ async function sent({ port }: EgressServer, text: string): Promise<{ socket: Soc
 const tunnelTo = (port: number) => `CONNECT 127.0.0.1:${port} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const getFrom = (port: number) => `GET http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`;
 const EVERY_URL = { resources: [], urls: [{ url: "http://*", methods: ["*"] }], http: [] };
-/** A ClientHello without a name, as short as it can be. */
-const HELLO = Buffer.from([22, 3, 1, 0, 44, 1, 0, 0, 40, 3, 3, ...Array(32).fill(0), 0, 0, 2, 0, 0, 0]);
 
 describe("the forward proxy", () => {
   it("closes a tunnel whose client says nothing", async () => {

@@ -6,13 +6,12 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { silentLogger } from "../../../src/base/log.ts";
 import { parseCidr } from "../../../src/proxy/egress/address-check.ts";
 import { createEgress, type EgressServer } from "../../../src/proxy/egress/create-egress.ts";
+import { HELLO } from "../../support/client-hello.ts";
 import { eventually } from "../../support/eventually.ts";
 import { runningPolicies } from "../../support/running-policies.ts";
 
 const HALF_CLOSED_MS = 150;
 const LOOPBACK = [parseCidr("127.0.0.1/32")].filter((range) => range !== undefined);
-/** A ClientHello without a name, as short as it can be. */
-const HELLO = Buffer.from([22, 3, 1, 0, 44, 1, 0, 0, 40, 3, 3, ...Array(32).fill(0), 0, 0, 2, 0, 0, 0]);
 
 let target: Server;
 let egress: EgressServer;

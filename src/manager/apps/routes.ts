@@ -44,7 +44,7 @@ interface Compiled {
   /** The number of changes of namespaces that it contains. */
   readonly atChange: number;
   /** As `atChange`, by the count of the ReadBack, which several tables may share. */
-  readonly seen: number;
+  readonly changesSeen: number;
   /** Undefined if it exceeds the limit. */
   readonly table: RouteTable | undefined;
   readonly endedMs: number;
@@ -79,13 +79,13 @@ export function createRoutes(options: RoutesOptions) {
     const ending = new AbortController();
     running.set(key, ending);
     try {
-      const [atChange, seen] = [log.count, readBack.changesSeen()];
+      const [atChange, changesSeen] = [log.count, readBack.changesSeen()];
       const route = last?.route ?? withRulesOf(compiled.get(key)?.route, spec.route());
       const { facts, earlier } = workAfter(last);
       const table = await compile(route, facts, COMPILE_LIMIT_MS, { earlier, signal: ending.signal });
       const isChecked = last?.isChecked === true && last.table === table;
       if (ending.signal.aborted) return;
-      compiled.set(key, { inputs, route, atChange, seen, table, endedMs: clock.monotonicMs(), isChecked });
+      compiled.set(key, { inputs, route, atChange, changesSeen, table, endedMs: clock.monotonicMs(), isChecked });
     } finally {
       running.delete(key);
     }
@@ -122,7 +122,7 @@ export function createRoutes(options: RoutesOptions) {
       if (entry === undefined) return "compiling";
       if (entry.table === undefined) return "too-costly";
       if (entry.isChecked) return entry.table;
-      const answer = await readBack.check(app.objects, entry.seen, signal);
+      const answer = await readBack.check(app.objects, entry.changesSeen, signal);
       if (answer !== "same") return answer;
       entry.isChecked = true;
       return entry.table;

@@ -23,8 +23,8 @@ describe("YAML of a tenant", () => {
   it.each<[string, string]>([
     ["a syntax error", "{"],
     ["two documents", "a: 1\n---\na: 2"],
-    ["a key that stands twice", "a: 1\na: 2"],
-    ["a key that stands twice, of which one is quoted", "a: 1\n'a': 2"],
+    ["a duplicate key", "a: 1\na: 2"],
+    ["a duplicate key in quotes", "a: 1\n'a': 2"],
     ["an alias", "a: &a 1\nb: *a"],
     ["an alias of nothing", "b: *a"],
     ["a list as a key", "? [a]\n: b"],

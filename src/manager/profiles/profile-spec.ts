@@ -58,7 +58,7 @@ export const readProfile = remember((profile: ClusterProfile): ProfileReading =>
 
 /** The identity is left out, since the MeshCluster with its servers is what keeps the cluster from other pods. */
 function identityNotUsable(why: string): ProfileReading["problem"] {
-  const message = `status.properties: the identity of the cluster ${why}: without it, nobody notices if another MeshCluster has other servers of this cluster`;
+  const message = `status.properties: the identity of the cluster ${why}; without it, nobody notices if another MeshCluster has other servers of this cluster`;
   return { reason: "IdentityNotUsable", message };
 }
 

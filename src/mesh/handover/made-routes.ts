@@ -36,7 +36,8 @@ export function madeRoutes(all: readonly Snapshot[], written: readonly string[] 
 
 /** The hashes with one more. The newest hash at home stays the last one. */
 export function withClustersHash(hashes: readonly string[], added: string): readonly string[] {
-  const [home, others] = [hashes.at(-1) ?? [], hashes.slice(0, -1).filter((hash) => hash !== added)];
+  const newestAtHome = hashes.slice(-1);
+  const others = hashes.slice(0, -1).filter((hash) => hash !== added);
   const older = others.filter((hash) => hash.startsWith(CLUSTERS_HASH)).slice(0, 1 - MAX_HASHES);
-  return [...others.filter((hash) => !older.includes(hash)), added, ...[home].flat()];
+  return [...others.filter((hash) => !older.includes(hash)), added, ...newestAtHome];
 }

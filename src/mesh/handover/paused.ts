@@ -138,7 +138,7 @@ export function tableInForce(
   return { table: newestOf(snapshots), isLost: written !== undefined, hashes: written ?? [] };
 }
 
-/** With this begin the hashes of the owners in other clusters (made-routes.ts). */
+/** The prefix of hashes of the owners in other clusters (made-routes.ts). */
 export const CLUSTERS_HASH = "clusters-";
 
 /** SHA-256 in hex of the table without fences and retained namespaces, which do not change the owners. */

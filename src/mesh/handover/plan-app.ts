@@ -76,7 +76,7 @@ export function planApp(facts: AppFacts): AppPlan {
     clusterTablesOf: abroad?.tablesOf,
     isYoung: facts.isYoung,
   });
-  // What a plan keeps from routes that may not be those of a manager, or are not those of all pods, is no proof later.
+  // A plan that keeps owners by routes proves nothing later if these may not be a manager's, or if not all pods have reported theirs.
   const followsPods = tables.isPaused || clusters?.some(({ name, upstream }) => upstream && !tables.bySpec.has(name)) === true;
   const isProof = !followsPods || (tables.isComplete && !made().isLost);
   const proof = abroad && isProof ? clustersHash({ clusters, clusterTables: abroad.clusterTables }) : undefined;

@@ -1,8 +1,7 @@
 // The API server of another cluster. Invariants: no byte of a write goes there unless the API server at home accepts this pod. If nobody
 // knows whether a write has arrived, it counts as in flight for as long as that API server may work on it. Nothing outlives `stop`.
-import { onAbort } from "../../base/abort.ts";
 import type { Places } from "../../base/connection-places.ts";
-import { isMeshError, MeshError } from "../../base/errors.ts";
+import { isMeshError } from "../../base/errors.ts";
 import { Registry } from "../../base/metrics.ts";
 import type { ProcessContext } from "../../base/process-context.ts";
 import type { RequestInfo, ResourceInfo } from "../../kube/request-info.ts";
@@ -12,18 +11,14 @@ import { isAct, reachOf } from "../../mesh/ownership/decide.ts";
 import { governingPlace } from "../../mesh/ownership/snapshot.ts";
 import { type ApiServer, type ApiServerOptions, createApiServer, DEFAULT_TIMEOUTS } from "../api-server/api-server.ts";
 import { fixedTrust } from "../api-server/connector.ts";
-import { FLUSH_MS } from "../api-server/tunnel.ts";
 import type { Call, Handler } from "../call/call.ts";
 import { type HomeProof, whyUnproven } from "../home/home-proof.ts";
 import { sharedBody } from "../http/byte-stream.ts";
-import { CallAbort } from "../http/call-signal.ts";
 import type { FairPace } from "../http/fair-pace.ts";
 import type { ClusterReach } from "../observe/cluster-reach.ts";
 import type { Session } from "../session/session.ts";
 import type { ClusterMemory } from "./answer-memory.ts";
-
-/** Of exec, attach and port-forward, into all clusters together. Each takes about 0.2 MB, most of it for TLS. */
-export const MAX_TUNNELS = 500;
+import { createClusterTunnels } from "./cluster-tunnels.ts";
 
 export interface ClusterApiDeps extends Pick<ProcessContext, "clock" | "log"> {
   readonly session: Pick<Session, "beginWrite">;
@@ -74,29 +69,12 @@ export function createClusterApi({ name, drainMs, upstream }: Upstreamed, deps: 
       throw error;
     }
   };
-  const tunnels = new Set<CallAbort>();
-  const upgrade = (call: Call) => {
-    const reply = api.upgrade(call);
-    const tunnel = new CallAbort();
-    const place = places.take(name, () => tunnel.abort(new MeshError("ABORTED", "another cluster is entitled to the place")));
-    if (place === undefined) throw noPlace(name);
-    place.become("busy");
-    tunnels.add(tunnel);
-    const over = beginWrite(call);
-    // The server fires the signal of every upgraded call in the end.
-    onAbort(call.signal, () => {
-      place.leave();
-      tunnels.delete(tunnel);
-      tunnel.abort(call.signal.reason);
-      clock.after(FLUSH_MS, over);
-    });
-    return { ...reply, tunnel: { ...call, signal: tunnel } };
-  };
+  const tunnels = createClusterTunnels({ name, api, places, clock, beginWrite });
   const stop = (): Promise<void> => {
-    for (const tunnel of tunnels) tunnel.abort(new MeshError("ABORTED", "the cluster is not served any more"));
+    tunnels.stop();
     return api.stop();
   };
-  return { ...api, send, upgrade, stop };
+  return { ...api, send, upgrade: tunnels.upgrade, stop };
 }
 
 function isWrite(info: RequestInfo): info is ResourceInfo {
@@ -110,9 +88,4 @@ function mayHaveArrived(error: unknown): boolean {
 function unproven(cluster: string, home: Pick<HomeProof, "authorization">): StatusError {
   const message = `ctrlmesh: cluster ${JSON.stringify(cluster)} is closed for writes: ${whyUnproven(home)}`;
   return new StatusError("ServiceUnavailable", message, { retryAfterSeconds: 1 });
-}
-
-function noPlace(cluster: string): StatusError {
-  const why = `all ${MAX_TUNNELS} places for streams into other clusters are taken, and this cluster has its share of them`;
-  return new StatusError("ServiceUnavailable", `ctrlmesh: cluster ${JSON.stringify(cluster)}: ${why}`, { retryAfterSeconds: 1 });
 }

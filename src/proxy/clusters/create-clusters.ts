@@ -17,8 +17,9 @@ import { outboundLayers } from "../outbound/stack.ts";
 import { NO_MEMORY } from "../session/memory.ts";
 import type { ManagerSession } from "../session/session.ts";
 import { createAnswerMemory } from "./answer-memory.ts";
-import { type ClusterApiDeps, createClusterApi, MAX_TUNNELS, type Upstreamed } from "./cluster-api.ts";
+import { type ClusterApiDeps, createClusterApi, type Upstreamed } from "./cluster-api.ts";
 import { createClusterMetrics } from "./cluster-metrics.ts";
+import { MAX_TUNNELS } from "./cluster-tunnels.ts";
 import { createStackSession } from "./stack-session.ts";
 
 export interface ClustersDeps extends StackParts, Omit<ClusterApiDeps, "session" | "home" | "memory" | "pace" | "places"> {

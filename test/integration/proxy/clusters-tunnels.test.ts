@@ -1,6 +1,6 @@
 // The bound on streams of exec, attach and port-forward into all other clusters together.
 import { expect, it } from "vitest";
-import { MAX_TUNNELS } from "../../../src/proxy/clusters/cluster-api.ts";
+import { MAX_TUNNELS } from "../../../src/proxy/clusters/cluster-tunnels.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { snapshot, subset, table } from "../../support/route-table.ts";
 import { serveClusters } from "../../support/served-clusters.ts";

@@ -47,6 +47,8 @@ function hasServer(url: string): boolean {
 /** In ASCII, since two identities that look alike could otherwise be two clusters. */
 export const clusterIDSchema = textUpTo(253).regex(/^[!-~]+$/, { error: "must be in ASCII, without spaces, and not empty" });
 
+export const drainSecondsSchema = int(1, 3_600);
+
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
 const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
 
@@ -104,7 +106,7 @@ const plainSpecSchema = z.strictObject({
   discoveredBy: atomicList(discoveryObjectSchema, MAX_DISCOVERY_OBJECTS).describe(
     "Objects of the home cluster by which operators find this cluster, for example a Secret with its kubeconfig, or its ClusterProfile. They are in the namespace of the MeshCluster, or cluster-scoped. Only pods of the subset that owns the cluster can read and write them, as far as the rules of the app allow it. So a pod begins to work on a cluster when its subset gets the cluster, and stops when its subset loses it.",
   ),
-  drainSeconds: optional(int(1, 3_600))
+  drainSeconds: optional(drainSecondsSchema)
     .meta({ default: DEFAULT_DRAIN_SECONDS })
     .describe(
       "How long the cluster's API server may work on a request that it has accepted, in seconds: its --request-timeout. When the cluster moves, the next owner waits for this time.",

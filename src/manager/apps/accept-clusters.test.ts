@@ -103,6 +103,30 @@ describe("the MeshClusters of a namespace", () => {
     expect([...refused.keys()]).toEqual(["eu", "odd"]);
   });
 
+  describe("one with a mistake in another field", () => {
+    // An earlier version accepted it, so it is stored.
+    const servers = ["https://eu.example", "https://eu.example:99999"];
+    const eu = (spec: object) => meshCluster("eu", { servers, ...spec });
+
+    it.each(["id-1", "id 1"])("is still the only cluster with its identity %j", (clusterID) => {
+      const at = { creationTimestamp: "2026-01-02T00:00:00Z" };
+      const us = meshCluster("us", { servers: ["https://us.example"], clusterID: "id-1" }, at);
+      const same = { ...us, spec: { ...us.spec, clusterID } };
+      const { accepted, refused } = acceptClusters([eu({ clusterID }), same]);
+      expect(accepted).toMatchObject([{ name: "eu", servers: ["eu.example:443", "us.example:443"] }]);
+      expect([...refused.keys()]).toEqual(["eu", "us"]);
+    });
+
+    it("does not make its next owner wait for less than drainSeconds", () => {
+      expect(acceptClusters([eu({ drainSeconds: 300 })]).accepted).toMatchObject([{ drainMs: 300_000 }]);
+    });
+
+    it("with interception None does not become closed to pods that could reach it", () => {
+      expect(acceptClusters([eu({ interception: "None" })]).accepted).toMatchObject([{ isOpen: true }]);
+      expect(acceptClusters([eu({ interception: "none" })]).accepted[0]).not.toHaveProperty("isOpen");
+    });
+  });
+
   it("one that is deleted does not count, and one that is not valid says why", () => {
     const ending = meshCluster("eu", { servers: ["https://eu.example"] }, { deletionTimestamp: "2026-01-02T00:00:00Z" });
     const { accepted, refused } = acceptClusters([

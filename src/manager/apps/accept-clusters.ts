@@ -5,6 +5,7 @@ import {
   certificatesIn,
   DEFAULT_DRAIN_SECONDS,
   type DiscoveryObject,
+  drainSecondsSchema,
   type MeshCluster,
   readDiscoveryObjects,
   readTerminate,
@@ -196,23 +197,41 @@ function upstreamOf(
 
 /**
  * What is valid of an object that is not: a mistake in one field must not open the others to every pod, and a cluster whose namespaces
- * are divided must not become one that a subset owns whole.
+ * are divided must not become one that a subset owns whole. An identity that is not valid still is that of another object with the same.
  */
 function readableSpec({ spec }: { readonly spec?: unknown }): Partial<MeshCluster["spec"]> {
-  const { servers, discoveredBy, interception, terminate } = READABLE.parse(spec ?? {});
+  const { servers, discoveredBy, clusterID, interception, terminate, drainSeconds } = READABLE.parse(spec ?? {});
   const section = readTerminate(terminate);
+  const isDivided = interception === "Terminate" || terminate !== undefined;
   return {
     servers: servers.filter((server) => typeof server === "string"),
     discoveredBy: readDiscoveryObjects(discoveredBy),
-    ...((interception === "Terminate" || terminate !== undefined) && { interception: "Terminate" }),
+    ...(clusterID !== "" && { clusterID }),
+    ...(drainSeconds !== undefined && { drainSeconds }),
+    ...(isDivided ? { interception: "Terminate" } : interception === "None" && { interception }),
     ...(section !== undefined && { terminate: section }),
   };
 }
 
 const LIST = z.array(z.unknown()).catch([]);
+const UNKNOWN = z.unknown().optional();
 const READABLE = z
-  .object({ servers: LIST, discoveredBy: LIST, interception: z.unknown().optional(), terminate: z.unknown().optional() })
-  .catch({ servers: [], discoveredBy: [], interception: undefined, terminate: undefined });
+  .object({
+    servers: LIST,
+    discoveredBy: LIST,
+    clusterID: z.string().catch(""),
+    interception: UNKNOWN,
+    terminate: UNKNOWN,
+    drainSeconds: drainSecondsSchema.optional().catch(undefined),
+  })
+  .catch({
+    servers: [],
+    discoveredBy: [],
+    clusterID: "",
+    interception: undefined,
+    terminate: undefined,
+    drainSeconds: undefined,
+  });
 
 function byAge({ metadata: a }: MeshCluster, { metadata: b }: MeshCluster): number {
   const [first, second] = [a, b].map(({ creationTimestamp = "", name = "" }) => `${creationTimestamp} ${name}`);

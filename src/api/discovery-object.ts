@@ -31,7 +31,9 @@ const objectSchema = z.strictObject({
   apiGroup: optional(
     textUpTo(253)
       .regex(/^[a-z0-9.-]*$/, { error: 'must be an API group, such as "apps"' })
-      .refine((group) => !/^v[0-9]/.test(group), { error: "must be an API group without a version; the core group is empty" })
+      .refine((group) => !/^v[0-9][a-z0-9]*$/.test(group), {
+        error: "must be an API group without a version; the core group is empty",
+      })
       .refine((group) => group !== "core", { error: "must be empty for the core group" }),
   )
     .meta({ default: "" })

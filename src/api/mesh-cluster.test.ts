@@ -75,6 +75,7 @@ describe("discoveredBy", () => {
     { resource: "secrets", name: "eu" },
     { apiGroup: "", resource: "configmaps", name: "eu" },
     { apiGroup: GROUP, resource: "clusterprofiles", name: "eu" },
+    { apiGroup: "v2.example.com", resource: "clusters", name: "eu" },
     { apiGroup: "example.com", resource: "secret", name: "system:EU_1" },
   ])("may name %j", (object) => {
     expect(problems({ discoveredBy: [object] })).toEqual([]);
@@ -88,6 +89,7 @@ describe("discoveredBy", () => {
       'resource: "clusterprofiles": is no resource of the core group: write its group',
     ],
     [{ apiGroup: "v1", resource: "secrets", name: "eu" }, 'apiGroup: "v1": must be an API group without a version'],
+    [{ apiGroup: "v1beta2", resource: "clusters", name: "eu" }, 'apiGroup: "v1beta2": must be an API group without a version'],
     [{ apiGroup: "core", resource: "secrets", name: "eu" }, 'apiGroup: "core": must be empty for the core group'],
     [{ resource: "secrets", name: "*" }, 'name: "*": names one object: * is no wildcard'],
     [{ resource: "secrets", name: "eu-*" }, 'name: "eu-*": names one object: * is no wildcard'],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fleetCluster } from "../../test/support/mesh-cluster.ts";
+import { threadCpuMs } from "../../test/support/thread-cpu.ts";
 import { createCa } from "../base/certificates.ts";
 import { MAX_CLUSTER_TABLES } from "../mesh/contract/cluster-tables.ts";
 import { MAX_TERMINATE_CLUSTERS, readTerminate, serverPathOf, validateMeshCluster } from "./mesh-cluster.ts";
@@ -135,6 +136,16 @@ describe("interception: Terminate", () => {
     expect(problems({ interception: "Terminate", terminate })).toEqual([
       expect.stringMatching(/^spec\.terminate\.certificateAuthorityData: .*must be the base64 text of PEM certificates/),
     ]);
+  });
+
+  it("refuses odd certificateAuthorityData without holding up the manager, whose webhook anybody who writes MeshClusters can ask", () => {
+    const startedMs = threadCpuMs();
+    for (const odd of [`${" ".repeat(16_000)}!`, `${"A".repeat(8_000)}${" ".repeat(8_000)}!`, `${"= ".repeat(8_000)}!`])
+      for (let time = 0; time < 10; time++)
+        expect(
+          problems({ interception: "Terminate", terminate: { kubeconfigSecret: "eu", certificateAuthorityData: odd } }),
+        ).toHaveLength(1);
+    expect(threadCpuMs() - startedMs).toBeLessThan(1_000);
   });
 
   it("has a section that is read alone, so that a mistake elsewhere changes nothing of it", () => {

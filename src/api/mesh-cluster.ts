@@ -50,7 +50,7 @@ export const clusterIDSchema = textUpTo(253).regex(/^[!-~]+$/, { error: "must be
 export const drainSecondsSchema = int(1, 3_600);
 
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
-const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 const terminateSchema = z.strictObject({
   certificateAuthorityData: optional(
@@ -206,7 +206,7 @@ export function certificatesIn(base64: string): string {
 }
 
 function hasCertificates(base64: string): boolean {
-  if (base64.length > MAX_CA_CHARS || !BASE64.test(base64)) return false;
+  if (base64.length > MAX_CA_CHARS || !BASE64.test(base64.replaceAll(/\s/g, ""))) return false;
   try {
     return readCertificates(Buffer.from(base64, "base64").toString("latin1"), "certificateAuthorityData").length > 0;
   } catch {

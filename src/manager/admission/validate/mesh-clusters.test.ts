@@ -66,4 +66,17 @@ describe("the validating webhook of MeshClusters", () => {
       warnings: ["spec.servers[1] leads to the sidecar: write the URL of the cluster itself"],
     });
   });
+
+  it.each(["kubernetes.default", "kubernetes.default.svc", "Kubernetes.Default.svc.cluster.local:443"])(
+    "warns of a server that is the home cluster: %s",
+    async (host) => {
+      expect(await ask(cluster({ servers: [`https://${host}`] }))).toEqual({
+        allowed: true,
+        warnings: [
+          "spec.servers[0] is the home cluster, which the app's other rules divide: its namespaces could have two writers",
+        ],
+      });
+      expect(await ask(cluster({ servers: [`https://eu.${host}`] }))).toEqual({ allowed: true, warnings: [] });
+    },
+  );
 });

@@ -14,10 +14,16 @@ export const checkedMeshClusters: CheckedKind = {
   },
 };
 
+/** The name of the API server at home for every pod there. */
+const HOME = /^kubernetes\.default(\.svc(\..*)?)?$/;
+
 function* notes({ spec: { servers, interception, discoveredBy = [] } }: MeshCluster): Iterable<string> {
-  for (const [at, server] of servers.entries())
-    if (URL.parse(server)?.pathname.startsWith(CLUSTERS_PATH))
-      yield `spec.servers[${at}] leads to the sidecar: write the URL of the cluster itself`;
+  for (const [at, server] of servers.entries()) {
+    const { hostname = "", pathname = "" } = URL.parse(server) ?? {};
+    if (pathname.startsWith(CLUSTERS_PATH)) yield `spec.servers[${at}] leads to the sidecar: write the URL of the cluster itself`;
+    if (HOME.test(hostname))
+      yield `spec.servers[${at}] is the home cluster, which the app's other rules divide: its namespaces could have two writers`;
+  }
   if (interception === "None" && discoveredBy.length === 0)
     yield "spec.discoveredBy is empty, so with interception: None every pod finds and reaches this cluster";
 }

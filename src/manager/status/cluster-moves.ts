@@ -41,7 +41,7 @@ export function unknownClusters(plan: AppPlan): Verdict<"NotKnown"> | undefined 
   const [first] = names;
   if (first === undefined) return undefined;
   const others = names.length === 1 ? "" : ` and ${names.length - 1} more`;
-  const message = `the namespaces of cluster ${first}${others} are not known, so no pod can write there: see its condition NamespacesWatched`;
+  const message = `the namespaces of cluster ${first}${others} are not known, so no pod can write there: see the condition Ready of the MeshCluster`;
   return { status: "Unknown", reason: "NotKnown", message };
 }
 

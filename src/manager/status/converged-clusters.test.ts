@@ -91,7 +91,7 @@ it("a cluster whose namespaces nobody knows has not converged, since no pod can 
     status: "Unknown",
     reason: "NotKnown",
     message:
-      "the namespaces of cluster eu and 1 more are not known, so no pod can write there: see its condition NamespacesWatched",
+      "the namespaces of cluster eu and 1 more are not known, so no pod can write there: see the condition Ready of the MeshCluster",
   });
   world.clusters = inEu(BEFORE);
   expect(converged(world.settle())?.status).toBe("True");

@@ -103,15 +103,15 @@ it.each([inEu(BEFORE), { clusters: [us] }])("a failover leaves Converged True wh
   expect(converged(world.reconcile())?.status).toBe("True");
 });
 
-it("a move without an edit writes no status before it ends, if that is soon, and the same facts give the same status", () => {
+it("a move without an edit is written when it begins and when it ends, and the same facts give the same status", () => {
   const world = settledWorld(inEu(BEFORE));
   let written = world.reconcile();
-  let patches = 0;
+  const shown: (string | undefined)[] = [];
   const look = () => {
     const next = world.reconcile();
     expect(world.reconcile()).toEqual(next);
     const { status } = paceProgress(written, next, 1_000);
-    if (JSON.stringify(status) !== JSON.stringify(written)) patches++;
+    if (JSON.stringify(status) !== JSON.stringify(written)) shown.push(converged(status)?.reason);
     written = status;
     return next;
   };
@@ -120,5 +120,21 @@ it("a move without an edit writes no status before it ends, if that is soon, and
     world.ack(pod);
     return converged(look())?.reason;
   });
-  expect([reasons[0], reasons.at(-1), patches]).toEqual(["Moving", "InSync", 1]);
+  expect([reasons[0], reasons.at(-1), shown]).toEqual(["Moving", "InSync", ["Moving", "InSync"]]);
+});
+
+it("a whole cluster that moves by its label is not shown as converged, not even for a moment", () => {
+  const world = settledWorld({ clusters: [us] });
+  const written = world.reconcile();
+  world.clusters = { clusters: [{ ...us, owner: "canary" }] };
+  expect(converged(paceProgress(written, world.reconcile(), 0).status)).toMatchObject({ status: "False", reason: "Moving" });
+});
+
+it("a namespace that is new in a cluster writes no status before all pods know it, if that is soon", () => {
+  const world = settledWorld(inEu(BEFORE));
+  const written = world.reconcile();
+  world.clusters = inEu(table([subset("canary")], { a: [], b: [0], born: [0], "": [] }));
+  const next = world.reconcile();
+  expect(converged(next)?.status).toBe("False");
+  expect(paceProgress(written, next, 1_000).status).toBe(written);
 });

@@ -1,6 +1,6 @@
 // What the status may show late, so that a birth of a namespace is one write and not one for each proxy that
-// acknowledges it. Pure. Invariants: each delay has an end, and Converged is never late to become True, nor is
-// anything that asks for a person's help.
+// acknowledges it. Pure. Invariants: each delay has an end. Converged is never late to become True, nor to say that
+// something moves, nor is anything that asks for a person's help.
 import type { AppStatus } from "../../api/app-status.ts";
 import type { Condition } from "../../api/conditions.ts";
 import type { ShardingStatus } from "../../api/sharding-config.ts";
@@ -36,13 +36,13 @@ export function paceProgress(before: AppStatus | undefined, status: AppStatus, w
   return waitedMs >= limitMs ? { status, waitMs: undefined } : { status: before, waitMs: limitMs - waitedMs };
 }
 
-/** Without a handover, Moving is about other clusters. */
+/** Without a handover, Moving is about other clusters. Its beginning is shown at once: until then a script would not wait for the move. */
 const PROGRESS: ReadonlySet<string | undefined> = new Set(["ProxiesBehind", "Moving"]);
 
 /** True if nothing differs but what changes while connected proxies acknowledge a route that moves nothing at home. */
 function isProgress(before: AppStatus, status: AppStatus): boolean {
   const [was, is] = [before, status].map((each) => conditionOf(each, "Converged")?.reason);
-  if (!PROGRESS.has(is) || (was !== "InSync" && !PROGRESS.has(was))) return false;
+  if (!PROGRESS.has(is) || !(PROGRESS.has(was) || (was === "InSync" && is === "ProxiesBehind"))) return false;
   return status.handover === undefined && isDeepEqual(withoutProgress(before), withoutProgress(status));
 }
 

@@ -1,5 +1,5 @@
-// What Converged says about other clusters: which pods may still write there what another subset owns. Pure. Invariant: a cluster that is
-// down is waited for only while nobody knows its namespaces, since no pod can write there before.
+// What Converged says about other clusters: which pods may still write there what another subset owns. Pure. Invariant: nobody
+// waits for a cluster that is down.
 import type { AppPlan } from "../../mesh/handover/plan-app.ts";
 import type { ClusterWait } from "../../mesh/handover/plan-clusters.ts";
 import { isUnheard } from "../../mesh/handover/plan-fences.ts";
@@ -33,16 +33,15 @@ function isUnlimited({ cause }: ClusterWait): boolean {
   return cause === "not-enforced" || cause === "no-proxy";
 }
 
-/** The clusters that are closed to every pod. Undefined: there are none. */
-export function unknownClusters(plan: AppPlan): Verdict<"NotKnown"> | undefined {
+/** Names the clusters that are closed to every pod. Empty: there are none. */
+export function closedClustersText(plan: AppPlan): string {
   const names = plannedClusters(plan).flatMap(({ name, upstream }) =>
     upstream === undefined || plan.clusterTables?.has(name) ? [] : [name],
   );
   const [first] = names;
-  if (first === undefined) return undefined;
+  if (first === undefined) return "";
   const others = names.length === 1 ? "" : ` and ${names.length - 1} more`;
-  const message = `the namespaces of cluster ${first}${others} are not known, so no pod can write there: see the condition Ready of the MeshCluster`;
-  return { status: "Unknown", reason: "NotKnown", message };
+  return `; the namespaces of cluster ${first}${others} are not known, so no pod can write there: see Ready of the MeshCluster`;
 }
 
 function isFenced({ rules }: AppPlan, cluster: string): boolean {

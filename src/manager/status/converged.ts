@@ -8,7 +8,7 @@ import type { ProxyFacts } from "../../mesh/handover/proxy-facts.ts";
 import { frozenText } from "../../mesh/ownership/frozen-places.ts";
 import { countNamespaces } from "../../mesh/ownership/place-lists.ts";
 import { thawText } from "../../mesh/ownership/words.ts";
-import { clusterMoves, unknownClusters } from "./cluster-moves.ts";
+import { closedClustersText, clusterMoves } from "./cluster-moves.ts";
 import type { Counts } from "./counts.ts";
 import {
   ageText,
@@ -37,7 +37,6 @@ export const CONVERGED_REASONS = [
   "Invalid",
   "NotPlaced",
   "NotFrozen",
-  "NotKnown",
 ] as const;
 
 type ConvergedVerdict = Verdict<(typeof CONVERGED_REASONS)[number]>;
@@ -56,17 +55,17 @@ export function convergedVerdict(facts: StatusFacts, counts: Counts, { handover 
   }
   const abroad = clusterMoves(facts.plan);
   if (abroad !== undefined) return "unheard" in abroad ? rebuilding(facts, abroad.unheard) : abroad;
-  if (behind === undefined)
-    return (
-      unfrozenVerdict(facts) ??
-      unheldVerdict(facts) ??
-      unknownClusters(facts.plan) ?? { status: "True", reason: "InSync", message }
-    );
+  if (behind === undefined) return unfrozenVerdict(facts) ?? unheldVerdict(facts) ?? inSync(facts, message);
   return {
     status: "False",
     reason: "ProxiesBehind",
     message: `${message}; pod ${behind.name} ${behindText(proxyOf(facts, behind))}`,
   };
+}
+
+/** A cluster that nobody can list, for example since it is down, must not hold up those who wait. */
+function inSync({ plan }: StatusFacts, message: string): ConvergedVerdict {
+  return { status: "True", reason: "InSync", message: message + closedClustersText(plan) };
 }
 
 function behindText(proxy: ProxyFacts | undefined): string {

@@ -126,6 +126,8 @@ describeWithKube("a manager with only the chart's permissions", () => {
     ];
     const refusal = /; ReplicaSet foo-\w+ cannot create pods: pods "foo-\S+" is forbidden: .*quota.*: tight/;
     await run("create", "quota", "tight", "-n", NAMESPACE, "--hard=pods=3");
+    const hard = ["get", "quota", "tight", "-n", NAMESPACE, "-o", "jsonpath={.status.hard.pods}"];
+    await eventually(async () => expect(await run(...hard)).toBe("3")); // before that, a pod may pass
     await run("scale", "deployment", "foo", "-n", NAMESPACE, "--replicas=3");
     await eventually(async () => expect(await run(...readyText)).toMatch(refusal), 30_000);
     await run("scale", "deployment", "foo", "-n", NAMESPACE, "--replicas=2");

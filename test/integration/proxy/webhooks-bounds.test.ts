@@ -12,6 +12,8 @@ import { type HostileOptions, openHostileConnections } from "../../support/hosti
 import { type ReviewPod, type ReviewWorld, reviewOf, SERVICE, startReviewWorld } from "../../support/review-world.ts";
 import { subset, table } from "../../support/route-table.ts";
 
+/** For dozens of handshakes on a machine with other work. */
+const SLOW_MS = 25_000;
 const ROUTES = table([subset("canary")], { prod: [], pilot: [0] });
 
 let world: ReviewWorld;
@@ -30,6 +32,16 @@ const by = (name: string) => ({ status: 200, body: expect.stringContaining(`"by"
 const refused = (status: number, code: string) => ({ status, headers: { "x-ctrlmesh-error": code } });
 const countOf = async (pod: ReviewPod, labels: string) =>
   new RegExp(`^ctrlmesh_proxy_reviews_total\\{${labels}[^}]*\\} (\\d+)`, "m").exec(await pod.registry.metrics())?.[1];
+
+/** Calls that arrive eight at a time: on a busy machine, more handshakes at once take longer than the proxy waits for one. */
+async function inBatches<T>(total: number, haveArrived: (count: number) => boolean, call: () => T): Promise<T[]> {
+  const calls: T[] = [];
+  while (calls.length < total) {
+    for (let index = 0; index < 8; index++) calls.push(call());
+    await eventually(() => haveArrived(calls.length), SLOW_MS);
+  }
+  return calls;
+}
 
 describe("a slow client", () => {
   const open = async (path: string): Promise<TLSSocket> => {
@@ -107,24 +119,27 @@ describe("a caller that is gone", () => {
     const review = JSON.stringify(reviewOf("pilot"));
     const agent = new Agent({ keepAlive: false });
     for (let round = 0; round < 2; round++) {
-      const calls = Array.from({ length: 40 }, () => {
-        const { address: host } = stable.peer;
-        const { port, operatorCa } = world;
-        const call = request({
-          agent,
-          host,
-          port,
-          path: "/mutate?timeout=10s",
-          method: "POST",
-          servername: SERVICE,
-          ca: operatorCa.certPem,
-        });
-        call.on("error", () => undefined).end(review);
-        return call;
-      });
-      await eventually(() => open.now === 40);
+      const calls = await inBatches(
+        40,
+        (count) => open.now >= count,
+        () => {
+          const { address: host } = stable.peer;
+          const { port, operatorCa } = world;
+          const call = request({
+            agent,
+            host,
+            port,
+            path: "/mutate?timeout=30s",
+            method: "POST",
+            servername: SERVICE,
+            ca: operatorCa.certPem,
+          });
+          call.on("error", () => undefined).end(review);
+          return call;
+        },
+      );
       for (const call of calls) call.destroy();
-      await eventually(() => open.now === 0);
+      await eventually(() => open.now === 0, SLOW_MS);
     }
     canary.serve(undefined);
     expect(await world.call(stable, reviewOf("pilot"))).toMatchObject(by("canary"));
@@ -151,15 +166,21 @@ describe("a peer", () => {
       seen++;
       req.resume().on("end", () => waiting.push(() => res.end(`{"by":"canary"}`)));
     });
-    const calls = Array.from({ length: 80 }, () => world.call(stable, reviewOf("pilot"), { path: "/mutate?timeout=20s" }));
+    const calls = await inBatches(
+      80,
+      (count) => seen >= Math.min(64, count),
+      () => ({
+        answer: world.call(stable, reviewOf("pilot"), { path: "/mutate?timeout=30s" }),
+      }),
+    );
     for (let answered = 0; answered < 3; answered++) {
-      await eventually(() => waiting.length >= 64);
+      await eventually(() => waiting.length >= 64, SLOW_MS);
       expect([seen, waiting.length]).toEqual([64 + answered, 64]);
       waiting.shift()?.();
     }
     canary.serve(undefined);
     for (const finish of waiting) finish();
-    for (const answer of await Promise.all(calls)) expect(answer).toMatchObject(by("canary"));
+    for (const answer of await Promise.all(calls.map((call) => call.answer))) expect(answer).toMatchObject(by("canary"));
   });
 
   it("that redirects in a way of a later version is no answer for the caller", async () => {

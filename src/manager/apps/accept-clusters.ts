@@ -14,6 +14,7 @@ import {
   validateMeshCluster,
 } from "../../api/mesh-cluster.ts";
 import { formatProblem } from "../../api/problems.ts";
+import { fieldsOf } from "../../api/rule.ts";
 import { remember } from "../../base/remember.ts";
 import { MAX_CLUSTER_TABLES } from "../../mesh/contract/cluster-tables.ts";
 import { MAX_CLUSTERS } from "../../mesh/contract/route-type.ts";
@@ -200,7 +201,7 @@ function upstreamOf(
  * are divided must not become one that a subset owns whole. An identity that is not valid still is that of another object with the same.
  */
 function readableSpec({ spec }: { readonly spec?: unknown }): Partial<MeshCluster["spec"]> {
-  const { servers, discoveredBy, clusterID, interception, terminate, drainSeconds } = READABLE.parse(spec ?? {});
+  const { servers, discoveredBy, clusterID, interception, terminate, drainSeconds } = READABLE.parse(fieldsOf(spec));
   const section = readTerminate(terminate);
   const isDivided = interception === "Terminate" || terminate !== undefined;
   return {
@@ -215,23 +216,15 @@ function readableSpec({ spec }: { readonly spec?: unknown }): Partial<MeshCluste
 
 const LIST = z.array(z.unknown()).catch([]);
 const UNKNOWN = z.unknown().optional();
-const READABLE = z
-  .object({
-    servers: LIST,
-    discoveredBy: LIST,
-    clusterID: z.string().catch(""),
-    interception: UNKNOWN,
-    terminate: UNKNOWN,
-    drainSeconds: drainSecondsSchema.optional().catch(undefined),
-  })
-  .catch({
-    servers: [],
-    discoveredBy: [],
-    clusterID: "",
-    interception: undefined,
-    terminate: undefined,
-    drainSeconds: undefined,
-  });
+/** Each field by itself, so that a mistake in one costs no other. */
+const READABLE = z.object({
+  servers: LIST,
+  discoveredBy: LIST,
+  clusterID: z.string().catch(""),
+  interception: UNKNOWN,
+  terminate: UNKNOWN,
+  drainSeconds: drainSecondsSchema.optional().catch(undefined),
+});
 
 function byAge({ metadata: a }: MeshCluster, { metadata: b }: MeshCluster): number {
   const [first, second] = [a, b].map(({ creationTimestamp = "", name = "" }) => `${creationTimestamp} ${name}`);

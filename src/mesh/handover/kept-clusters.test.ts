@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
+import { appPod, PLAIN_APP, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, subset, table } from "../../../test/support/route-table.ts";
 import { CLUSTER_OBJECTS, CLUSTER_REQUESTS, CLUSTER_SERVERS } from "../contract/route-type.ts";
 import { type ClusterRoute, mayReach } from "../ownership/clusters.ts";
-import { NO_CALLER_POLICY, type Snapshot } from "../ownership/snapshot.ts";
+import type { Snapshot } from "../ownership/snapshot.ts";
 import { viewOf } from "../ownership/view-of.ts";
 import { endingClusters, pausedClusters } from "./kept-clusters.ts";
 import { planApp } from "./plan-app.ts";
@@ -53,13 +53,9 @@ const facts = (more: Partial<ProxyFacts>) => proxyFacts({ capabilities: CAPABILI
 function planOf(isPaused: boolean, owner: "" | "blue", known: Readonly<Record<string, ProxyFacts>>) {
   const us: ClusterRoute = { ...cluster("us", ""), upstream: { url: "https://us" } };
   return planApp({
-    app: { namespace: "shop", name: "app" },
-    words: undefined,
+    ...PLAIN_APP,
     subsets: ["", "blue"],
-    lockName: "lock",
-    callers: NO_CALLER_POLICY,
     isPaused,
-    retainsLosses: false,
     bySpec: TABLE,
     pods: [appPod("d", ""), appPod("b", "blue")],
     factsOf: (key) => known[key.slice(key.lastIndexOf("/") + 1)],

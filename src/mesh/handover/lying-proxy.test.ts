@@ -2,15 +2,15 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { budget } from "../../../test/support/fuzz.ts";
-import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
+import { appPod, PLAIN_APP, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
 import type { ClusterRoute } from "../ownership/clusters.ts";
-import { NO_CALLER_POLICY, type Snapshot } from "../ownership/snapshot.ts";
+import type { Snapshot } from "../ownership/snapshot.ts";
 import type { RouteTable } from "../ownership/table.ts";
 import { planApp } from "./plan-app.ts";
 import type { ProxyFacts } from "./proxy-facts.ts";
 
-const APP = { namespace: "shop", name: "app" };
+const { app: APP } = PLAIN_APP;
 const SUBSETS = ["", "blue", "green"];
 const PLACES = ["a", "b", "c"];
 const cluster = (owner: string, more: object = { upstream: { url: "https://eu" } }): ClusterRoute => ({
@@ -40,11 +40,7 @@ function createApp(isPaused: boolean, trueOwners: readonly string[], usOwner: st
   const plan = (lie: Partial<ProxyFacts> | undefined, knows: boolean, reported: readonly string[] = ["blue", "green"]) => {
     const pauses = isPaused && acknowledged.blue !== undefined;
     return planApp({
-      app: APP,
-      words: undefined,
-      lockName: "lock",
-      callers: NO_CALLER_POLICY,
-      retainsLosses: false,
+      ...PLAIN_APP,
       subsets: SUBSETS,
       pods: ["blue", "green", "liar"].map((name) => appPod(name, name === "liar" ? "green" : name)),
       factsOf: (key) => {

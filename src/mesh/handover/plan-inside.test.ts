@@ -1,15 +1,15 @@
 // Plans over the namespaces of home and of other clusters together: the limit of moves, a pause, and clusters that the manager cannot read.
 import { describe, expect, it } from "vitest";
-import { appPod, proxyFacts } from "../../../test/support/pod-facts.ts";
+import { appPod, PLAIN_APP, proxyFacts } from "../../../test/support/pod-facts.ts";
 import { snapshot, subset, table, unreportedFence } from "../../../test/support/route-table.ts";
 import type { ClusterRoute } from "../ownership/clusters.ts";
-import { NO_CALLER_POLICY, type Snapshot } from "../ownership/snapshot.ts";
+import type { Snapshot } from "../ownership/snapshot.ts";
 import { namespacesOf, type RouteTable } from "../ownership/table.ts";
 import { ownersHash } from "./paused.ts";
 import { planApp } from "./plan-app.ts";
 import type { TableByNames } from "./plan-cluster-tables.ts";
 
-const APP = { namespace: "shop", name: "app" };
+const { app: APP } = PLAIN_APP;
 const SUBSETS = ["", "blue", "green"];
 const EU: ClusterRoute = {
   name: "eu",
@@ -49,11 +49,7 @@ function plan(wish: Wish, more: More = {}) {
   const { limit, isPaused = false, keptSubsets, held = [snapshotOf(HELD, 7)] } = more;
   const pods = held.map((_, at) => appPod(`pod-${at}`, "blue"));
   return planApp({
-    app: APP,
-    words: undefined,
-    lockName: "lock",
-    callers: NO_CALLER_POLICY,
-    retainsLosses: false,
+    ...PLAIN_APP,
     pods,
     factsOf: (key) => proxyFacts({ acknowledged: held[pods.findIndex(({ name }) => key.endsWith(name))] }),
     subsets: more.subsets ?? SUBSETS,
